@@ -1,0 +1,41 @@
+"""Arrays as the toolkit keeps them: C order, float64 or int32, read-only, checked once where they enter."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from toolkit.errors import MeshError
+
+
+def frozen(array: NDArray) -> NDArray:
+    """The same data as a read-only C-ordered array; never changes the flag of the caller's own array."""
+    result = np.ascontiguousarray(array).view()
+    result.flags.writeable = False
+    return result
+
+
+def as_points(points: ArrayLike, name: str, columns: int = 3) -> NDArray[np.float64]:
+    """Finite float64 points of shape (n, columns), read-only."""
+    result = np.asarray(points, dtype=np.float64)
+    if result.ndim != 2 or result.shape[1] != columns:
+        raise MeshError(f"{name}: expected an array of shape (n, {columns}), got {result.shape}")
+    broken = int((~np.isfinite(result).all(axis=1)).sum())
+    if broken:
+        raise MeshError(
+            f"{name}: {broken} of {len(result)} are not finite (NaN or infinite); "
+            "delete them or export the mesh again"
+        )
+    return frozen(result)
+
+
+def as_indices(indices: ArrayLike, columns: int, count: int, name: str) -> NDArray[np.int32]:
+    """Read-only int32 indices of shape (m, columns), every one in [0, count)."""
+    result = np.asarray(indices)
+    if result.size == 0:
+        result = result.reshape(0, columns)
+    if result.ndim != 2 or result.shape[1] != columns:
+        raise MeshError(f"{name}: expected an array of shape (m, {columns}), got {result.shape}")
+    if result.size and (result.min() < 0 or result.max() >= count):
+        raise MeshError(
+            f"{name}: indices must lie in [0, {count}), got {result.min()}..{result.max()}"
+        )
+    return frozen(result.astype(np.int32))

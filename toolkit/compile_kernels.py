@@ -1,0 +1,74 @@
+"""One way to compile a kernel, and a safe place to keep what was compiled.
+
+Numba's on-disk cache does not notice a change in a helper that lives in another file, so the cache folder is named
+after a digest of every `*_kernels.py` of the packages that lie beside this one. It goes under NUMBA_CACHE_DIR if the
+user set one, else under the user's cache folder, else (read-only home) under the temporary folder.
+"""
+
+import hashlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import numba
+
+PACKAGES = ("toolkit", "sim")
+
+
+def kernel_digest() -> str:
+    """Digest of every kernel source, the Python and the numba version: 16 hex digits."""
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256(f"{sys.version_info[:2]} {numba.__version__}".encode())
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*_kernels.py")):
+            digest.update(path.relative_to(root).as_posix().encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_folders() -> list[Path]:
+    """Where compiled code may be kept, best place first."""
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        return [Path(os.environ["NUMBA_CACHE_DIR"])]
+    if sys.platform == "win32":
+        user = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        user = str(Path.home() / "Library" / "Caches")
+    else:
+        user = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return [Path(user) / "jellycage", Path(tempfile.gettempdir()) / f"jellycage-{_user_id()}"]
+
+
+def _user_id() -> str:
+    return str(os.getuid()) if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def choose_cache_folder() -> Path | None:
+    """The first folder that can be written, made if needed; None if there is none."""
+    name = kernel_digest()
+    return next((base / name for base in cache_folders() if _writable(base / name)), None)
+
+
+CACHE_FOLDER = choose_cache_folder()
+if CACHE_FOLDER is not None:
+    numba.config.CACHE_DIR = str(CACHE_FOLDER)
+
+
+def njit(function):
+    """Compile lazily, keep the machine code on disk where possible, divide like numpy (no exceptions)."""
+    return numba.njit(cache=CACHE_FOLDER is not None, error_model="numpy")(function)
+
+
+def is_compiled() -> bool:
+    """Whether compiled code was found on disk, that is, whether this is not the first run."""
+    return CACHE_FOLDER is not None and any(CACHE_FOLDER.rglob("*.nbi"))

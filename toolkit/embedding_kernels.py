@@ -1,0 +1,239 @@
+"""Where every surface vertex and triangle lies in the cage, found by walking through shared faces only."""
+
+import numpy as np
+
+from toolkit.compile_kernels import njit
+from toolkit.geometry_kernels import clip_to_tet, tet_planes, tet_volume6
+
+ROUNDING = 1e-10
+"""Barycentric weights above minus this count as zero."""
+SHORT = 1e-9
+"""Polygon sides shorter than this, in cells, lead nowhere."""
+
+
+@njit
+def barycentric(nodes, tet, point, out_weights):
+    """Barycentric weights of a point in a tet (four node indices); returns the position of the smallest."""
+    a, b, c, d = nodes[tet[0]], nodes[tet[1]], nodes[tet[2]], nodes[tet[3]]
+    total = tet_volume6(a, b, c, d)
+    out_weights[0] = tet_volume6(point, b, c, d) / total
+    out_weights[1] = tet_volume6(a, point, c, d) / total
+    out_weights[2] = tet_volume6(a, b, point, d) / total
+    out_weights[3] = 1.0 - out_weights[0] - out_weights[1] - out_weights[2]
+    return np.argmin(out_weights)
+
+
+@njit
+def choose_copy(e, m, face, start, elements, home_start, homes):
+    """The element across face m of e that a triangle enters: the copy that it lay in before fitting, or nearest to that."""
+    first, last = start[4 * e + m], start[4 * e + m + 1]
+    if last - first <= 1:
+        return elements[first] if last > first else -1
+    for n in range(first, last):
+        for h in range(home_start[face], home_start[face + 1]):
+            if homes[h] == elements[n]:
+                return elements[n]
+    for n in range(first, last):
+        for side in range(4 * elements[n], 4 * elements[n] + 4):
+            for p in range(start[side], start[side + 1]):
+                for h in range(home_start[face], home_start[face + 1]):
+                    if homes[h] == elements[p] and elements[p] != e:
+                        return elements[n]
+    return elements[first]
+
+
+@njit
+def locate_vertices(
+    points, vertex_face, nodes, tets, start, elements, home_start, homes, out_element, out_weights
+):
+    """Element and weights of every vertex, walking from out_element's first guess; returns how many were lost (-1).
+
+    vertex_face: one triangle at each vertex, which tells copies apart.
+    """
+    lost = 0
+    weights = np.empty(4)
+    for v in range(points.shape[0]):
+        e = out_element[v]
+        found = False
+        came_from = -1
+        for _ in range(64):
+            barycentric(nodes, tets[e], points[v], weights)
+            order = np.argsort(weights)
+            if weights[order[0]] >= -ROUNDING:
+                found = True
+                break
+            onward = -1
+            for c in range(4):
+                if weights[order[c]] < -ROUNDING:
+                    onward = choose_copy(
+                        e, order[c], vertex_face[v], start, elements, home_start, homes
+                    )
+                    if onward >= 0 and onward != came_from:
+                        break
+            if onward < 0:
+                break
+            came_from = e
+            e = onward
+        if not found:
+            lost += 1
+            out_element[v] = -1
+            continue
+        total = 0.0
+        for c in range(4):
+            weights[c] = max(weights[c], 0.0)
+            total += weights[c]
+        out_element[v] = e
+        for c in range(4):
+            out_weights[v, c] = weights[c] / total
+    return lost
+
+
+@njit
+def locate_faces(
+    points, faces, vertex_element, nodes, tets, start, elements, home_start, homes,
+    out_face, out_element, out_volume, out_escaped,
+):  # fmt: skip
+    """The elements that each triangle passes, and what it adds to the solid volume in them.
+
+    out_face, out_element: one row per (triangle, element); returns how many (stores those that fit).
+    out_volume (e,): volume of the solid in each element, but for its corner 0 (added by the caller) [cells^3].
+    out_escaped (e, 4): True for outer faces that a triangle of the element crosses.
+    """
+    room = out_face.shape[0]
+    found = 0
+    polygon, spare = np.empty((8, 3)), np.empty((8, 3))
+    labels, spare_labels = np.empty(8, np.int64), np.empty(8, np.int64)
+    planes = np.empty((4, 4))
+    todo = np.empty(4096, np.int64)
+    for t in range(faces.shape[0]):
+        a, b, c = points[faces[t, 0]], points[faces[t, 1]], points[faces[t, 2]]
+        e0 = vertex_element[faces[t, 0]]
+        if e0 == vertex_element[faces[t, 1]] and e0 == vertex_element[faces[t, 2]] and e0 >= 0:
+            if found < room:
+                out_face[found], out_element[found] = t, e0
+            found += 1
+            out_volume[e0] += tet_volume6(nodes[tets[e0, 3]], a, b, c) / 6.0
+            continue
+        count = 0
+        for corner in range(3):
+            e = vertex_element[faces[t, corner]]
+            is_new = e >= 0
+            for p in range(count):
+                is_new &= todo[p] != e
+            if is_new:
+                todo[count] = e
+                count += 1
+        done = 0
+        while done < count:
+            e = todo[done]
+            done += 1
+            x0, x1, x2, x3 = nodes[tets[e, 0]], nodes[tets[e, 1]], nodes[tets[e, 2]], nodes[tets[e, 3]]
+            tet_planes(x0, x1, x2, x3, planes)
+            corners = clip_to_tet(a, b, c, planes, 0.0, polygon, labels, spare, spare_labels)
+            if corners < 3:
+                # A vertex on the very border of its element: nothing of the triangle lies inside.
+                continue
+            if found < room:
+                out_face[found], out_element[found] = t, e
+            found += 1
+            out_volume[e] += solid_share(a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners)
+            for side in range(corners):
+                m = labels[side]
+                if m > 3:
+                    continue
+                nxt = side + 1 if side + 1 < corners else 0
+                length = np.sqrt(
+                    (polygon[nxt, 0] - polygon[side, 0]) ** 2
+                    + (polygon[nxt, 1] - polygon[side, 1]) ** 2
+                    + (polygon[nxt, 2] - polygon[side, 2]) ** 2
+                )
+                if length < SHORT:
+                    continue
+                onward = choose_copy(e, m, t, start, elements, home_start, homes)
+                if onward < 0:
+                    out_escaped[e, m] = True
+                    continue
+                is_new = True
+                for p in range(count):
+                    is_new &= todo[p] != onward
+                if is_new:
+                    if count == todo.shape[0]:
+                        todo = np.concatenate((todo, np.empty_like(todo)))
+                    todo[count] = onward
+                    count += 1
+    return found
+
+
+@njit
+def solid_share(a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners):
+    """What a triangle's part in a tet adds to the volume of the solid there, by Gauss's theorem about corner 3.
+
+    Faces 0-2 pass through corner 3 and add nothing. On face 3 the solid's area follows from Gauss's theorem about
+    corner 2, and on the edge of faces 2 and 3 (x0 x1) its length from the pierced points, measured from x1.
+    """
+    # Area vector of the polygon, and its moment about x3.
+    nx, ny, nz = 0.0, 0.0, 0.0
+    for i in range(1, corners - 1):
+        ux, uy, uz = (
+            polygon[i, 0] - polygon[0, 0],
+            polygon[i, 1] - polygon[0, 1],
+            polygon[i, 2] - polygon[0, 2],
+        )
+        vx, vy, vz = (
+            polygon[i + 1, 0] - polygon[0, 0],
+            polygon[i + 1, 1] - polygon[0, 1],
+            polygon[i + 1, 2] - polygon[0, 2],
+        )
+        nx += 0.5 * (uy * vz - uz * vy)
+        ny += 0.5 * (uz * vx - ux * vz)
+        nz += 0.5 * (ux * vy - uy * vx)
+    share = (
+        (polygon[0, 0] - x3[0]) * nx + (polygon[0, 1] - x3[1]) * ny + (polygon[0, 2] - x3[2]) * nz
+    ) / 3.0
+    touches = False
+    for i in range(corners):
+        touches |= labels[i] == 3
+    if not touches:
+        return share
+
+    px, py, pz = planes[3, 0], planes[3, 1], planes[3, 2]
+    height = px * (x3[0] - x0[0]) + py * (x3[1] - x0[1]) + pz * (x3[2] - x0[2])
+    # The triangle's own normal: the polygon may be too small to give it.
+    tx = (b[1] - a[1]) * (c[2] - a[2]) - (b[2] - a[2]) * (c[1] - a[1])
+    ty = (b[2] - a[2]) * (c[0] - a[0]) - (b[0] - a[0]) * (c[2] - a[2])
+    tz = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+    into = tx * px + ty * py + tz * pz
+    mx, my, mz = tx - into * px, ty - into * py, tz - into * pz
+    size = np.sqrt(mx * mx + my * my + mz * mz)
+    area = 0.0
+    if size > 0.0:
+        for i in range(corners):
+            if labels[i] == 3:
+                j = i + 1 if i + 1 < corners else 0
+                dx = polygon[j, 0] - polygon[i, 0]
+                dy = polygon[j, 1] - polygon[i, 1]
+                dz = polygon[j, 2] - polygon[i, 2]
+                length = np.sqrt(dx * dx + dy * dy + dz * dz)
+                moment = (
+                    (polygon[i, 0] - x2[0]) * mx
+                    + (polygon[i, 1] - x2[1]) * my
+                    + (polygon[i, 2] - x2[2]) * mz
+                ) / size
+                area += 0.5 * moment * length
+    ex, ey, ez = x0[0] - x1[0], x0[1] - x1[1], x0[2] - x1[2]
+    edge = np.sqrt(ex * ex + ey * ey + ez * ez)
+    for i in range(corners):
+        h = i - 1 if i > 0 else corners - 1
+        if (labels[h] == 2 and labels[i] == 3) or (labels[h] == 3 and labels[i] == 2):
+            s = (
+                (polygon[i, 0] - x1[0]) * ex
+                + (polygon[i, 1] - x1[1]) * ey
+                + (polygon[i, 2] - x1[2]) * ez
+            ) / edge
+            if tx * ex + ty * ey + tz * ez < 0.0:
+                s = -s
+            # Distance of x2 from the edge, times half the length.
+            ux, uy, uz = x2[0] - x1[0], x2[1] - x1[1], x2[2] - x1[2]
+            kx, ky, kz = uy * ez - uz * ey, uz * ex - ux * ez, ux * ey - uy * ex
+            area += 0.5 * s * np.sqrt(kx * kx + ky * ky + kz * kz) / edge
+    return share + area * height / 3.0

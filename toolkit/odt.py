@@ -1,0 +1,106 @@
+"""Fitting: pull the outer nodes of a cage towards the surface without touching it or flattening a tet.
+
+Each pass moves every outer node a share `relaxation` of the way to its local ODT optimum [thesis ch. 5.3.1, step 4];
+the step is halved until all tets around keep their dihedral angles and no outer face has swept over the surface of
+its own part. Only outer nodes move, and copies of a lattice node move apart.
+"""
+
+import numpy as np
+
+from toolkit.odt_kernels import fit_pass
+from toolkit.tet_cage import FACE_CORNERS, FaceNeighbours
+
+MIN_DIHEDRAL = 20.0
+"""Smallest dihedral angle that fitting may leave in a tet [degrees]; the lattice starts at 54.7."""
+CLEARANCE = 1e-4
+"""Distance that moving faces keep from the surface, in cells."""
+
+
+def ragged(rows, values, count):
+    """CSR (start, values) from row numbers and values, sorted and without repeats."""
+    keys = np.unique(rows.astype(np.int64) << 32 | values.astype(np.int64))
+    rows, values = keys >> 32, keys & 0xFFFFFFFF
+    return np.searchsorted(rows, np.arange(count + 1)), values
+
+
+def fitted(
+    nodes,
+    tets,
+    neighbours: FaceNeighbours,
+    points,
+    faces,
+    element_start,
+    element_faces,
+    *,
+    steps,
+    relaxation,
+    is_fixed,
+    progress=None,
+):
+    """Node positions after `steps` passes, everything in cells.
+
+    points, faces: the surface; element_start, element_faces: the triangles in each element (CSR);
+    is_fixed (n,): nodes that stay where they are.
+    """
+    nodes = nodes.copy()
+    outer_element, outer_face = np.nonzero(neighbours.is_outer())
+    fans = tets[outer_element[:, None], FACE_CORNERS[outer_face]].astype(np.int64)
+    outer_nodes = np.unique(fans)
+    outer_nodes = outer_nodes[~is_fixed[outer_nodes]]
+    if len(outer_nodes) == 0 or steps == 0:
+        return nodes
+    place = np.full(len(nodes), -1, np.int64)
+    place[outer_nodes] = np.arange(len(outer_nodes))
+
+    element, corner = np.nonzero(place[tets] >= 0)
+    ring_start, ring = ragged(place[tets[element, corner]], element, len(outer_nodes))
+    fan_start, fan = _fans(fans, place, len(outer_nodes))
+    near_start, near = _near_elements(ring_start, ring, neighbours, element_start)
+    corners = points[faces]
+    box = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
+    for step in range(steps):
+        fit_pass(
+            nodes,
+            tets,
+            outer_nodes,
+            ring_start,
+            ring,
+            fan_start,
+            fan,
+            near_start,
+            near,
+            element_start,
+            element_faces,
+            points,
+            faces,
+            box,
+            float(relaxation),
+            np.cos(np.radians(MIN_DIHEDRAL)),
+            CLEARANCE,
+        )
+        if progress is not None:
+            progress((step + 1) / steps)
+    return nodes
+
+
+def _fans(fans, place, count):
+    """For every outer node the other two nodes of its outer faces: CSR starts and (k, 2)."""
+    at = np.concatenate([fans, np.roll(fans, -1, axis=1), np.roll(fans, -2, axis=1)])
+    at = at[place[at[:, 0]] >= 0]
+    rows = place[at[:, 0]]
+    order = np.argsort(rows, kind="stable")
+    start = np.searchsorted(rows[order], np.arange(count + 1))
+    return start, np.ascontiguousarray(at[order, 1:])
+
+
+def _near_elements(ring_start, ring, neighbours, element_start):
+    """Elements around every outer node and their face neighbours, those that hold triangles."""
+    rows = np.repeat(np.arange(len(ring_start) - 1), np.diff(ring_start))
+    first, last = neighbours.start[4 * ring], neighbours.start[4 * ring + 4]
+    size = last - first
+    offset = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+    across = neighbours.elements[np.repeat(first, size) + offset]
+    rows = np.concatenate([rows, np.repeat(rows, size)])
+    elements = np.concatenate([ring, across])
+    full = np.diff(element_start)[elements] > 0
+    return ragged(rows[full], elements[full], len(ring_start) - 1)
