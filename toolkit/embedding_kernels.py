@@ -3,7 +3,7 @@
 import numpy as np
 
 from toolkit.compile_kernels import njit
-from toolkit.geometry_kernels import clip_to_tet, tet_planes, tet_volume6
+from toolkit.geometry_kernels import clip_to_tet, sort_with, tet_planes, tet_volume6
 
 ROUNDING = 1e-10
 """Barycentric weights above minus this count as zero."""
@@ -13,14 +13,13 @@ SHORT = 1e-9
 
 @njit
 def barycentric(nodes, tet, point, out_weights):
-    """Barycentric weights of a point in a tet (four node indices); returns the position of the smallest."""
+    """Barycentric weights of a point in a tet (four node indices)."""
     a, b, c, d = nodes[tet[0]], nodes[tet[1]], nodes[tet[2]], nodes[tet[3]]
     total = tet_volume6(a, b, c, d)
     out_weights[0] = tet_volume6(point, b, c, d) / total
     out_weights[1] = tet_volume6(a, point, c, d) / total
     out_weights[2] = tet_volume6(a, b, point, d) / total
     out_weights[3] = 1.0 - out_weights[0] - out_weights[1] - out_weights[2]
-    return np.argmin(out_weights)
 
 
 @njit
@@ -51,20 +50,22 @@ def locate_vertices(
     vertex_face: one triangle at each vertex, which tells copies apart.
     """
     lost = 0
-    weights = np.empty(4)
+    weights, keys, order = np.empty(4), np.empty(4), np.empty(4, np.int64)
     for v in range(points.shape[0]):
         e = out_element[v]
         found = False
         came_from = -1
         for _ in range(64):
             barycentric(nodes, tets[e], points[v], weights)
-            order = np.argsort(weights)
-            if weights[order[0]] >= -ROUNDING:
+            for c in range(4):
+                keys[c], order[c] = weights[c], c
+            sort_with(keys, order, 4)
+            if keys[0] >= -ROUNDING:
                 found = True
                 break
             onward = -1
             for c in range(4):
-                if weights[order[c]] < -ROUNDING:
+                if keys[c] < -ROUNDING:
                     onward = choose_copy(
                         e, order[c], vertex_face[v], start, elements, home_start, homes
                     )
@@ -158,7 +159,9 @@ def locate_faces(
                     is_new &= todo[p] != onward
                 if is_new:
                     if count == todo.shape[0]:
-                        todo = np.concatenate((todo, np.empty_like(todo)))
+                        longer = np.empty(2 * count, np.int64)
+                        longer[:count] = todo
+                        todo = longer
                     todo[count] = onward
                     count += 1
     return found

@@ -6,6 +6,23 @@ from toolkit.compile_kernels import njit
 
 
 @njit
+def sort_with(keys, payload, count):
+    """Sort the first `count` keys in place, moving the payload along (shell sort: small code, quick to compile)."""
+    gap = 1
+    while 3 * gap + 1 < count:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, count):
+            key, load = keys[i], payload[i]
+            j = i
+            while j >= gap and keys[j - gap] > key:
+                keys[j], payload[j] = keys[j - gap], payload[j - gap]
+                j -= gap
+            keys[j], payload[j] = key, load
+        gap //= 3
+
+
+@njit
 def tet_volume6(a, b, c, d):
     """Six times the signed volume of a tet."""
     x1, y1, z1 = b[0] - a[0], b[1] - a[1], b[2] - a[2]

@@ -2,7 +2,9 @@
 
 Each pass moves every outer node a share `relaxation` of the way to its local ODT optimum [thesis ch. 5.3.1, step 4];
 the step is halved until all tets around keep their dihedral angles and no outer face has swept over the surface of
-its own part. Only outer nodes move, and copies of a lattice node move apart.
+its own part. Only outer nodes move, and copies of a lattice node move apart. Nodes of a face where copies of one tet
+meet the same neighbour stay: were such a face to pass the crotch between two fingers, the surface there would belong
+to both.
 """
 
 import numpy as np
@@ -46,7 +48,10 @@ def fitted(
     outer_element, outer_face = np.nonzero(neighbours.is_outer())
     fans = tets[outer_element[:, None], FACE_CORNERS[outer_face]].astype(np.int64)
     outer_nodes = np.unique(fans)
-    outer_nodes = outer_nodes[~is_fixed[outer_nodes]]
+    stays = is_fixed.copy()
+    fork = np.flatnonzero(np.diff(neighbours.start) > 1)
+    stays[tets[fork[:, None] // 4, FACE_CORNERS[fork % 4]]] = True
+    outer_nodes = outer_nodes[~stays[outer_nodes]]
     if len(outer_nodes) == 0 or steps == 0:
         return nodes
     place = np.full(len(nodes), -1, np.int64)

@@ -20,17 +20,19 @@ HALVINGS = 5
 @njit
 def circumcentre_and_volume(a, b, c, d, out_centre):
     """Circumcentre of a tet; returns six times its volume."""
-    u = b - a
-    v = c - a
-    w = d - a
     volume6 = tet_volume6(a, b, c, d)
-    vw = np.cross(v, w)
-    wu = np.cross(w, u)
-    uv = np.cross(u, v)
-    uu, vv, ww = np.dot(u, u), np.dot(v, v), np.dot(w, w)
+    uu, vv, ww = 0.0, 0.0, 0.0
     for axis in range(3):
-        step = (uu * vw[axis] + vv * wu[axis] + ww * uv[axis]) / (2.0 * volume6)
-        out_centre[axis] = a[axis] + step
+        uu += (b[axis] - a[axis]) ** 2
+        vv += (c[axis] - a[axis]) ** 2
+        ww += (d[axis] - a[axis]) ** 2
+    for x in range(3):
+        y, z = (x + 1) % 3, (x + 2) % 3
+        uy, uz = b[y] - a[y], b[z] - a[z]
+        vy, vz = c[y] - a[y], c[z] - a[z]
+        wy, wz = d[y] - a[y], d[z] - a[z]
+        step = uu * (vy * wz - vz * wy) + vv * (wy * uz - wz * uy) + ww * (uy * vz - uz * vy)
+        out_centre[x] = a[x] + step / (2.0 * volume6)
     return volume6
 
 

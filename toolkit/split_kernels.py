@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolkit.compile_kernels import njit
+from toolkit.geometry_kernels import sort_with
 from toolkit.lattice import (
     FACE_MATCH,
     FORMS,
@@ -458,10 +459,10 @@ def join_face_loops(surface, s, members, crossed, parent):
                 count += 1
                 if ends[e, au] > best_u[a]:
                     best_u[a], best_v[a] = ends[e, au], ends[e, av]
-        order = np.argsort(keys[:count])
+        sort_with(keys, owner, count)
         for p in range(1, count):
-            if keys[order[p]] == keys[order[p - 1]]:
-                join(curve, owner[order[p]], owner[order[p - 1]])
+            if keys[p] == keys[p - 1]:
+                join(curve, owner[p], owner[p - 1])
         touches_border = np.zeros(n, np.bool_)
         loop_u = np.full(n, -np.inf)
         loop_v = np.zeros(n)

@@ -8,6 +8,7 @@ so that two triangles sharing an edge always agree.
 import numpy as np
 
 from toolkit.compile_kernels import njit
+from toolkit.geometry_kernels import sort_with
 from toolkit.lattice import (
     EDGE_RING,
     EDGE_RING_COUNT,
@@ -98,15 +99,8 @@ def walk(fa, na, fb, nb, shape, out_tets):
         for level in range(na[m], nb[m], -1):
             s[c], form[c], floor_after[c] = (level - fa[m]) / length, m, level - 1
             c += 1
-    if count <= 16:
-        order = np.arange(count)
-        for p in range(1, count):
-            q = p
-            while q > 0 and s[order[q]] < s[order[q - 1]]:
-                order[q], order[q - 1] = order[q - 1], order[q]
-                q -= 1
-    else:
-        order = np.argsort(s, kind="mergesort")
+    order = np.arange(count)
+    sort_with(s, order, count)
     floors = na.copy()
     found = 1
     for p in range(count):
@@ -278,7 +272,7 @@ def find_visits(
                 n += 1
             p += 1
         keys = out_tet[first : first + n]
-        keys.sort()
+        sort_with(keys, walked, n)
         unique = 0
         for c in range(n):
             if c == 0 or keys[c] != keys[unique - 1]:

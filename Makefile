@@ -1,0 +1,61 @@
+# Two commands matter: `make demo` and `make test`. The rest is for people who change the code.
+# Every target makes .venv first, and only makes it again when pyproject.toml changes.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo quick test verify lint bench clean
+unexport PYTHONHOME PYTHONPATH
+
+MESHES ?= sample_meshes
+PYTHON := .venv/bin/python
+READY := .venv/ready
+
+# The first of these that really starts (a pyenv shim may exist without its version), is new enough
+# and can make a virtual environment.
+PYTHONS := python3.11 python3.13 python3.12 python3
+PROBE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+
+help:
+	@echo "make demo     a cage around the sample bear, and its picture, in demo_output/"
+	@echo "make test     the whole test suite"
+	@echo "make quick    the tests that take seconds"
+	@echo "make verify   every promise, checked on each mesh of MESHES=folder (sample_meshes)"
+	@echo "make lint     style and format"
+	@echo "make bench    timings on each mesh of MESHES=folder (sample_meshes)"
+	@echo "make clean    remove .venv and everything that was made"
+
+$(READY): pyproject.toml
+	@rm -f $@
+	@found=; for python in $(PYTHONS); do \
+	  if $$python -c '$(PROBE)' >/dev/null 2>&1; then found=$$python; break; fi; done; \
+	if [ -z "$$found" ]; then \
+	  echo "jellycage: no usable Python: install Python 3.11 or 3.13 with venv" \
+	    "(Debian, Ubuntu: apt install python3.11-venv; macOS: brew install python@3.13)," \
+	    "then run make again" >&2; exit 1; fi; \
+	echo "Setting up .venv with $$($$found --version) (a minute or two, once)"; \
+	$$found -m venv --clear .venv
+	@$(PYTHON) -m pip install -qq --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+demo: $(READY)
+	@mkdir -p demo_output
+	@cd demo_output && ../.venv/bin/jellycage demo
+
+quick: $(READY)
+	$(PYTHON) -m pytest -q -m "not slow"
+
+test: $(READY)
+	$(PYTHON) -m pytest -q
+
+verify: $(READY)
+	$(PYTHON) tests/verify.py --meshes $(MESHES)
+
+lint: $(READY)
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+bench: $(READY)
+	$(PYTHON) benchmarks/cage.py --meshes $(MESHES)
+
+clean:
+	rm -rf .venv build dist *.egg-info demo_output .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,3 @@
+"""The simulator's chapter: bodies, materials, solvers, contact. Nothing is in it yet."""
+
+__all__ = []

@@ -1,0 +1,42 @@
+"""What the README shows must run."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+COMMANDS = re.findall(r"^jellycage (.+)$", README, re.MULTILINE)
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A folder that looks like the repository to someone who follows the README."""
+    shutil.copytree(ROOT / "sample_meshes", tmp_path / "sample_meshes")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_readme_has_examples():
+    assert SNIPPETS and COMMANDS
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS)
+def test_a_python_example_runs(snippet, checkout):
+    exec(compile(snippet, "README.md", "exec"), {})
+
+
+def test_the_command_lines_run_in_order(checkout):
+    from toolkit.cli import main
+
+    for line in COMMANDS:
+        result = CliRunner().invoke(main, line.split("#")[0].split())
+        assert result.exit_code == 0, f"jellycage {line}\n{result.output}"
+
+
+def test_linked_files_exist():
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target

@@ -1,0 +1,34 @@
+"""Cages around surface meshes: read a mesh, build its cage, save, load and convert the asset.
+
+The names are imported when they are first used, so that the command line answers at once.
+"""
+
+from importlib import import_module
+
+_HOME = {
+    "Asset": "asset",
+    "AssetError": "errors",
+    "MeshError": "errors",
+    "SettingsError": "errors",
+    "ToolkitError": "errors",
+    "TriMesh": "mesh",
+    "build_cage": "prepare",
+    "cage_mesh": "cage_export",
+    "load_asset": "asset_file",
+    "mesh_report": "repair",
+    "read_mesh": "mesh_io",
+    "save_asset": "asset_file",
+    "write_cage": "cage_export",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str):
+    if name not in _HOME:
+        raise AttributeError(f"module 'toolkit' has no attribute {name!r}")
+    return getattr(import_module(f"toolkit.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,96 @@
+"""What `jellycage cage` and `jellycage demo` do: from a mesh file to the asset and its pictures."""
+
+import importlib.util
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolkit.atomic_file import check_writable
+from toolkit.console import Console, progress_of
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The files to write."""
+
+    asset: Path
+    png: Path | None = None
+    html: Path | None = None
+
+    def check(self, context: click.Context) -> None:
+        """Stop before the work if a file could not be written after it."""
+        for path, suffix in ((self.asset, ".npz"), (self.png, ".png"), (self.html, ".html")):
+            if path is None:
+                continue
+            if path.suffix.lower() != suffix:
+                raise click.UsageError(f"{path}: the name must end in {suffix}", context)
+            check_writable(path)
+        if self.html and importlib.util.find_spec("plotly") is None:
+            remedy = "install it with: pip install 'jellycage[view]'"
+            raise click.UsageError(f"--html needs plotly, {remedy}", context)
+
+
+def write_outputs(
+    console: Console, path: Path, outputs: Outputs, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Cage the mesh at `path`, write every output, and give the facts that --json prints."""
+    from toolkit.asset_file import save_asset
+    from toolkit.mesh_io import read_mesh
+    from toolkit.prepare import build_cage
+
+    with progress_of(console) as progress:
+        started = time.perf_counter()
+        progress("reading", 0.0)
+        mesh = read_mesh(path)
+        asset = build_cage(mesh, progress=progress, **settings)
+        seconds = time.perf_counter() - started
+        progress("writing", 1.0)
+        save_asset(asset, outputs.asset)
+        if outputs.png:
+            _write_picture(asset, outputs.png)
+        if outputs.html:
+            _write_page(asset, outputs.html)
+    facts = {"output": str(outputs.asset), **_facts(asset), "seconds": round(seconds, 4)}
+    facts["warnings"] = list(dict.fromkeys([*mesh.warnings, *asset.meta.get("warnings", [])]))
+    facts["png"] = outputs.png and str(outputs.png)
+    facts["html"] = outputs.html and str(outputs.html)
+    for sentence in facts["warnings"]:
+        console.warn(sentence)
+    return facts
+
+
+def _facts(asset) -> dict[str, Any]:
+    measured = ("resolution", "cell_size", "components", "bounding", "min_dihedral_deg")
+    return {
+        "element": asset.element,
+        "elements": len(asset.elements),
+        "nodes": len(asset.cage_nodes),
+        "surface_vertices": len(asset.surface_vertices),
+        "surface_faces": len(asset.surface_faces),
+        **{name: asset.meta.get(name) for name in (*measured, "volume_ratio")},
+    }
+
+
+def _write_picture(asset, path: Path) -> None:
+    from toolkit.picture import render_surface_in_cage, write_png
+
+    write_png(path, render_surface_in_cage(*_shapes(asset)))
+
+
+def _write_page(asset, path: Path) -> None:
+    from toolkit.page import write_page
+
+    write_page(path, *_shapes(asset), title=str(asset.meta.get("name", "")))
+
+
+def _shapes(asset) -> tuple:
+    return (
+        asset.surface_vertices,
+        asset.surface_faces,
+        asset.cage_nodes,
+        asset.cage_tets,
+        asset.cage_hexes,
+    )

@@ -1,0 +1,219 @@
+"""How the command line talks: progress, results, one-line errors and exit codes.
+
+Results go to stdout, everything else to stderr, so that `--json` can be piped.
+"""
+
+import json
+import logging
+import math
+import os
+import sys
+import time
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from toolkit.errors import ToolkitError
+
+EXIT_INTERNAL = 1
+EXIT_USAGE = 2
+EXIT_BAD_INPUT = 3
+EXIT_INPUT_OUTPUT = 5
+EXIT_INTERRUPTED = 130
+
+PROGRESS_MODES = ("bar", "plain", "json", "none")
+COMPILING = "compiling, first run only"
+BAR_WIDTH = 24
+REDRAW_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Console:
+    """What the user asked to see."""
+
+    json: bool = False
+    """Result as one JSON object on stdout."""
+    quiet: bool = False
+    """Nothing but the JSON result and the error line."""
+    verbose: bool = False
+    """More lines in the result, and what the libraries log."""
+    progress: str = "none"
+    """One of PROGRESS_MODES."""
+
+    def result(self, data: dict[str, Any], text: str) -> None:
+        """Print the result of a command: the data with --json, else the text."""
+        if self.json:
+            click.echo(json.dumps(plain(data), allow_nan=False))
+        elif not self.quiet:
+            click.echo(text)
+        sys.stdout.flush()
+
+    def warn(self, sentence: str) -> None:
+        """Say what the user should know but that stops nothing."""
+        if not self.quiet and not self.json:
+            click.echo(f"warning: {sentence}", err=True)
+
+
+def plain(value):
+    """The value as JSON knows it: no numpy, no tuples, None for what is not finite."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def console_of(context: click.Context) -> Console:
+    """The console that the options of this call describe; a bar only where there is a terminal."""
+    options = context.meta.get("jellycage.options", {})
+    quiet = options.get("quiet", False)
+    default = "bar" if sys.stderr.isatty() else "plain"
+    console = Console(
+        json=options.get("json", False),
+        quiet=quiet,
+        verbose=options.get("verbose", False),
+        progress=options.get("progress") or ("none" if quiet else default),
+    )
+    _hush_libraries(console)
+    return console
+
+
+def _hush_libraries(console: Console) -> None:
+    """Keep what numpy, trimesh and others log out of the way of the one error line."""
+    logging.captureWarnings(True)
+    root = logging.getLogger()
+    root.handlers.clear()
+    root.addHandler(logging.StreamHandler() if console.verbose else logging.NullHandler())
+
+
+class Progress:
+    """Progress of long work on stderr, called as progress(stage, fraction)."""
+
+    def __init__(self, mode: str, note: str = ""):
+        self.mode = mode
+        self.note = f" ({note})" if note else ""
+        self._stage = ""
+        self._drawn_at = 0.0
+        self._width = 0
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self._width:
+            click.echo("\r" + " " * self._width + "\r", nl=False, err=True)
+
+    def __call__(self, stage: str, fraction: float) -> None:
+        is_new = stage != self._stage
+        self._stage = stage
+        if self.mode == "json":
+            line = {"stage": stage + self.note, "fraction": round(float(fraction), 4)}
+            click.echo(json.dumps(line), err=True)
+        elif self.mode == "plain" and is_new:
+            click.echo(f"{stage}{self.note}", err=True)
+        elif self.mode == "bar":
+            self._draw(stage, fraction, is_new)
+
+    def _draw(self, stage: str, fraction: float, is_new: bool) -> None:
+        if not is_new and time.monotonic() - self._drawn_at < REDRAW_SECONDS:
+            return
+        self._drawn_at = time.monotonic()
+        done = round(BAR_WIDTH * min(max(fraction, 0.0), 1.0))
+        line = f"[{'#' * done}{'.' * (BAR_WIDTH - done)}] {fraction:4.0%} {stage}{self.note}"
+        click.echo("\r" + line.ljust(self._width), nl=False, err=True)
+        self._width = max(self._width, len(line))
+
+
+def progress_of(console: Console) -> Progress:
+    """Progress as the user asked for it, with a note if kernels have to be compiled first."""
+    from toolkit.compile_kernels import is_compiled
+
+    return Progress(console.progress, "" if is_compiled() else COMPILING)
+
+
+def store_option(context: click.Context, parameter: click.Parameter, value) -> None:
+    """Remember an option that every command has, given before or after the command's name."""
+    if value:
+        context.meta.setdefault("jellycage.options", {})[parameter.name] = value
+
+
+def talk_options(command):
+    """The options that every command has."""
+    shared = {"expose_value": False, "callback": store_option}
+    for option in (
+        click.option("--debug", is_flag=True, help="Show the traceback of an error.", **shared),
+        click.option("-v", "--verbose", is_flag=True, help="Say more.", **shared),
+        click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.", **shared),
+        click.option("--progress", type=click.Choice(PROGRESS_MODES), help="Progress.", **shared),
+        click.option("--json", is_flag=True, help="Result as JSON on stdout.", **shared),
+    ):
+        command = option(command)
+    return command
+
+
+class Carried(Exception):
+    """An error on its way out through click, which would print or exit by itself if it saw it."""
+
+
+class OneLineErrors(click.Group):
+    """A group of commands that ends in an exit code and at most one line on stderr."""
+
+    def invoke(self, ctx):
+        """Run the command; errors that click has its own way with are carried past it."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, EOFError, OSError) as error:
+            raise Carried from error
+
+    def main(self, args=None, prog_name=None, complete_var=None, standalone_mode=True, **extra):
+        """Run the command named in `args` and leave with its exit code."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            code = super().main(arguments, "jellycage", complete_var, False, **extra)
+        except (Exception, KeyboardInterrupt) as error:
+            if "--debug" in arguments:
+                traceback.print_exc()
+            code = _explain(error.__cause__ if isinstance(error, Carried) else error)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _explain(error: BaseException) -> int:
+    """Print the one line that says what went wrong, where, and the remedy; the exit code."""
+    if isinstance(error, BrokenPipeError):
+        sys.stdout = open(os.devnull, "w")  # or the interpreter complains again when it closes
+        return EXIT_INPUT_OUTPUT
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return EXIT_USAGE
+    code, sentence = _sentence(error)
+    colour = False if os.environ.get("NO_COLOR") else None
+    name = click.style("jellycage:", fg="red", bold=True)
+    click.echo(f"{name} {' '.join(sentence.split())}", err=True, color=colour)
+    return code
+
+
+def _sentence(error: BaseException) -> tuple[int, str]:
+    if isinstance(error, KeyboardInterrupt):
+        return EXIT_INTERRUPTED, "interrupted; no file was left half-written"
+    if isinstance(error, click.UsageError):
+        path = error.ctx.command_path if error.ctx else "jellycage"
+        return EXIT_USAGE, f"{error.format_message().rstrip('.')}; see `{path} --help`"
+    if isinstance(error, click.ClickException):
+        return EXIT_INPUT_OUTPUT, error.format_message()
+    if isinstance(error, ToolkitError):
+        return EXIT_BAD_INPUT, str(error)
+    if isinstance(error, MemoryError):
+        return EXIT_BAD_INPUT, "not enough memory; lower --resolution, or simplify the mesh"
+    if isinstance(error, OSError):
+        reason = (error.strerror or str(error)).rstrip(".")
+        return EXIT_INPUT_OUTPUT, f"{error.filename}: {reason}" if error.filename else reason
+    return EXIT_INTERNAL, (
+        f"{type(error).__name__}: {error}; this is a bug, please report it with what --debug shows"
+    )
