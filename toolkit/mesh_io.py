@@ -156,6 +156,8 @@ def _check_counts(data, kind):
         raise MeshError("of VTK only unstructured grids are read; export as PLY or OBJ")
     if kind == "msh" and not re.search(rb"\$MeshFormat\s+[\d.]+\s+0\s", data[:1024]):
         raise MeshError("of Gmsh only text files are read; save with Mesh.Binary = 0")
+    if kind == "msh" and b"$EndElements" not in data:
+        raise MeshError("the file is cut short; copy or export it again")
     limit = len(data) * (1000 if kind == "vtu" else 1)
     words = [word for match in ANNOUNCED.finditer(data) for word in match[1].split()]
     if kind == "msh":  # an array as long as the largest node number is made

@@ -41,12 +41,14 @@ class Elements:
     """Whether each corner lies in the element's part of the solid, shape (e, 4)."""
     fragment_element: NDArray[np.int32]
     """Element of every fragment of the surface."""
+    glue: NDArray[np.int64]
+    """Glued pairs (element, element, face of the first), shape (g, 3), repeats possible; empty if not asked for."""
     contradictions: int
     """Near-degenerate answers met; if not zero the lattice should be shifted and the work done again."""
 
 
-def split_solid(surface: Surface) -> Elements:
-    """Elements with their own node copies."""
+def split_solid(surface: Surface, *, with_glue=False) -> Elements:
+    """Elements with their own node copies. with_glue: also list the glued pairs, which hexes need."""
     parent, crossed, solid, wrong = _pieces(surface)
     fragment_count, tet_count = len(surface.fragment_tet), len(surface.tets)
     members = np.argsort(surface.fragment_tet, kind="stable")
@@ -57,16 +59,16 @@ def split_solid(surface: Surface) -> Elements:
     corner_piece = np.empty((tet_count, 4), np.int64)
     piece_count = np.empty(tet_count, np.int64)
     number_pieces(surface, member_start, members, solid, parent, piece, corner_piece, piece_count)
-    return _assemble(surface, piece, corner_piece, piece_count, wrong)
+    return _assemble(surface, piece, corner_piece, piece_count, wrong, with_glue)
 
 
-def whole_tets(surface: Surface) -> Elements:
+def whole_tets(surface: Surface, *, with_glue=False) -> Elements:
     """Elements without splitting: every kept tet once, nodes shared wherever they coincide."""
     _, _, solid, wrong = _pieces(surface)
     piece = np.zeros(len(surface.fragment_tet), np.int64)
     ones = np.ones(len(surface.tets), np.int64)
     # Every corner counts as joined, so that all face neighbours are glued.
-    split = _assemble(surface, piece, np.zeros((len(ones), 4), np.int64), ones, wrong)
+    split = _assemble(surface, piece, np.zeros((len(ones), 4), np.int64), ones, wrong, with_glue)
     first, node = np.unique(split.nodes, axis=0, return_inverse=True)
     solid_corner = split.solid_corner.copy()
     at = np.searchsorted(surface.tets, split.cell)
@@ -74,7 +76,7 @@ def whole_tets(surface: Surface) -> Elements:
     solid_corner[touched] = solid[at[touched]]
     tets = node.reshape(-1)[split.tets].astype(np.int32)
     return Elements(
-        first, tets, split.cell, split.piece, solid_corner, split.fragment_element, wrong
+        first, tets, split.cell, split.piece, solid_corner, split.fragment_element, split.glue, wrong
     )
 
 
@@ -89,7 +91,7 @@ def _pieces(surface):
     return parent, crossed, solid, int(wrong)
 
 
-def _assemble(surface, piece, corner_piece, piece_count, wrong):
+def _assemble(surface, piece, corner_piece, piece_count, wrong, with_glue):
     """Elements from numbered pieces: tets the surface touches first, then those inside, all sorted by tet."""
     inside = _inside_tets(surface)
     keys = np.concatenate([surface.tets, inside])
@@ -105,9 +107,11 @@ def _assemble(surface, piece, corner_piece, piece_count, wrong):
     corner_element = np.where(corner >= 0, start[:-1, None] + corner, -1)
     element_tet = np.repeat(np.arange(len(tets)), count)
     parent = np.arange(4 * len(element_tet))
-    glued = np.zeros((len(element_tet), 4), np.bool_)
-    glue_fragments(surface, fragment_element, parent, glued)
-    glue_corners(surface.shape, tets, start, corner_element, parent, glued)
+    jobs = (
+        (glue_fragments, surface, fragment_element, parent),
+        (glue_corners, surface.shape, tets, corner_element, parent),
+    )
+    glue = np.concatenate([_pairs(with_glue, *job) for job in jobs])
 
     node_of = np.empty((len(element_tet), 4), np.int64)
     position = np.empty((4 * len(element_tet), 3))
@@ -120,9 +124,20 @@ def _assemble(surface, piece, corner_piece, piece_count, wrong):
         piece=(np.arange(len(element_tet)) - start[element_tet]).astype(np.int32),
         solid_corner=solid_corner,
         fragment_element=fragment_element.astype(np.int32),
+        glue=glue,
         contradictions=wrong,
     )
     return _without_twins(elements)
+
+
+def _pairs(is_wanted, kernel, *arguments):
+    """Glue, and the rows that the gluing kernel lists if they are wanted."""
+    rows = np.empty((0, 3), np.int64)
+    found = kernel(*arguments, rows)
+    if is_wanted:
+        rows = np.empty((found, 3), np.int64)
+        kernel(*arguments, rows)
+    return rows
 
 
 def _inside_tets(surface):
@@ -164,5 +179,6 @@ def _without_twins(elements):
         piece=piece.astype(np.int32),
         solid_corner=solid,
         fragment_element=new_number[group][elements.fragment_element].astype(np.int32),
+        glue=np.column_stack([new_number[group][elements.glue[:, :2]], elements.glue[:, 2]]),
         contradictions=elements.contradictions,
     )

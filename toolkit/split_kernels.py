@@ -703,8 +703,12 @@ def join_corners(parent, a, b, m, parity, k):
 
 
 @njit
-def glue_fragments(surface, fragment_element, parent, out_glued):
-    """Glue elements through every face that a triangle of both crosses; out_glued (e, 4) counts glued faces."""
+def glue_fragments(surface, fragment_element, parent, out_pairs):
+    """Glue elements through every face that a triangle of both crosses.
+
+    Returns the number of glued pairs, repeats included; out_pairs (k, 3) takes (element, element, face of the first).
+    """
+    found = 0
     longest = 8
     for e in range(surface.edges.shape[0]):
         steps = 2
@@ -721,39 +725,46 @@ def glue_fragments(surface, fragment_element, parent, out_glued):
         )  # fmt: skip
         for s in range(count - 1):
             for f in range(surface.edge_face_start[e], surface.edge_face_start[e + 1]):
-                glue_fragment(
+                found += glue_fragment(
                     surface, surface.edge_faces[f], walked[s], walked[s + 1],
-                    fragment_element, parent, out_glued,
+                    fragment_element, parent, out_pairs, found,
                 )  # fmt: skip
     for g in range(surface.pierced_edges.shape[0]):
         around = ring_tets(surface.pierced_edges[g], surface.shape, walked)
         for p in range(surface.pierce_start[g], surface.pierce_start[g + 1]):
             for c in range(around):
-                glue_fragment(
+                found += glue_fragment(
                     surface, surface.pierce_face[p], walked[c], walked[(c + 1) % around],
-                    fragment_element, parent, out_glued,
+                    fragment_element, parent, out_pairs, found,
                 )  # fmt: skip
+    return found
 
 
 @njit
-def glue_fragment(surface, face, tet, other, fragment_element, parent, out_glued):
-    """Glue the elements that hold a triangle on both sides of the face between two tets (keys)."""
+def glue_fragment(surface, face, tet, other, fragment_element, parent, out_pairs, row):
+    """Glue the elements that hold a triangle on both sides of the face between two tets (keys); 1 if there are two."""
     m = face_between(tet, other, surface.shape)
     a = find_fragment(surface, face, find_sorted(surface.tets, tet))
     b = find_fragment(surface, face, find_sorted(surface.tets, other))
     if m < 0 or a < 0 or b < 0:
-        return
+        return 0
     cube = np.empty(3, np.int64)
     k = cube_of(tet, surface.shape, cube)
     parity = (cube[0] + cube[1] + cube[2]) & 1
-    join_corners(parent, fragment_element[a], fragment_element[b], m, parity, k)
-    out_glued[fragment_element[a], m] = True
-    out_glued[fragment_element[b], face_between(other, tet, surface.shape)] = True
+    a, b = fragment_element[a], fragment_element[b]
+    join_corners(parent, a, b, m, parity, k)
+    if row < out_pairs.shape[0]:
+        out_pairs[row, 0], out_pairs[row, 1], out_pairs[row, 2] = a, b, m
+    return 1
 
 
 @njit
-def glue_corners(shape, tets, tet_start, corner_element, parent, out_glued):
-    """Glue elements through every face with a solid corner. tets: sorted keys; corner_element (t, 4), -1 if not solid."""
+def glue_corners(shape, tets, corner_element, parent, out_pairs):
+    """Glue elements through every face with a solid corner, as glue_fragments does.
+
+    tets: sorted keys; corner_element (t, 4): the element whose part holds each corner, -1 if it is not solid.
+    """
+    found = 0
     cube = np.empty(3, np.int64)
     for t in range(tets.shape[0]):
         k = cube_of(tets[t], shape, cube)
@@ -779,8 +790,10 @@ def glue_corners(shape, tets, tet_start, corner_element, parent, out_glued):
                 b = corner_element[other, FACE_MATCH[parity, k, m, c]]
                 if b >= 0:
                     join_corners(parent, a, b, m, parity, k)
-                    out_glued[a, m] = True
-                    out_glued[b, face_between(other_key, tets[t], shape)] = True
+                    if found < out_pairs.shape[0]:
+                        out_pairs[found, 0], out_pairs[found, 1], out_pairs[found, 2] = a, b, m
+                    found += 1
+    return found
 
 
 @njit
@@ -817,11 +830,38 @@ def has_solid_corner(tets, shape, line_start, line_r, line_sum, out_solid):
 
 
 @njit
-def tet_key_of_point(point, shape):
-    """Tet key of one point in lattice coordinates."""
-    floors = np.empty(7, np.int64)
-    for m in range(7):
-        floors[m] = int(
-            np.floor(FORMS[m, 0] * point[0] + FORMS[m, 1] * point[1] + FORMS[m, 2] * point[2])
-        )
-    return tet_key(floors, shape)
+def find_vertex_elements(surface, vertex_face, fragment_element, out_element):
+    """The element of each vertex before fitting: that of one of its triangles in the vertex's tet."""
+    for v in range(surface.points.shape[0]):
+        tet = find_sorted(surface.tets, tet_key(surface.floors[v], surface.shape))
+        out_element[v] = fragment_element[find_fragment(surface, vertex_face[v], tet)]
+
+
+@njit
+def join_cubes(pairs, cube, parent):
+    """Merge glued elements of one cube."""
+    for p in range(pairs.shape[0]):
+        a, b = pairs[p, 0], pairs[p, 1]
+        if cube[a] == cube[b]:
+            join(parent, a, b)
+
+
+@njit
+def join_hex_corners(hex_of, cube, pairs, shape, corners, parent):
+    """Merge the four corners of the shared cube face of every glued pair in neighbouring cubes."""
+    for p in range(pairs.shape[0]):
+        a, b = pairs[p, 0], pairs[p, 1]
+        step = cube[b] - cube[a]
+        if step == 0:
+            continue
+        if step < 0:
+            a, b, step = b, a, -step
+        axis = 0 if step == 1 else (1 if step == shape[0] else 2)
+        for c in range(8):
+            if corners[c, axis] == 1:
+                for d in range(8):
+                    same = corners[d, axis] == 0
+                    for other in range(3):
+                        same &= other == axis or corners[c, other] == corners[d, other]
+                    if same:
+                        join(parent, 8 * hex_of[a] + c, 8 * hex_of[b] + d)

@@ -1,0 +1,87 @@
+"""Hexahedral cages: the kept cubes, copied where the solid in them falls into parts. They stay cubes: no fitting.
+
+A part of the solid in a cube is a set of tet elements glued inside that cube, so tets and hexes follow one rule.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolkit.split import Elements
+from toolkit.split_kernels import join_cubes, join_hex_corners
+
+CORNERS = np.array(
+    [
+        [0, 0, 0],
+        [1, 0, 0],
+        [1, 1, 0],
+        [0, 1, 0],
+        [0, 0, 1],
+        [1, 0, 1],
+        [1, 1, 1],
+        [0, 1, 1],
+    ]
+)
+"""Corners of a hex in VTK order, shape (8, 3)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hexes:
+    """A hexahedral cage in lattice coordinates."""
+
+    nodes: NDArray[np.float64]
+    """Positions in cells, shape (n, 3)."""
+    hexes: NDArray[np.int32]
+    """Node indices, shape (h, 8), VTK order."""
+    cell: NDArray[np.int64]
+    """Number of the cube that each hex is a copy of."""
+    piece: NDArray[np.int32]
+    """Which part of the solid in that cube."""
+    of_element: NDArray[np.int64]
+    """The hex that each tet element lies in, shape (e,)."""
+
+
+def hexes_of(elements: Elements, shape, *, split=True) -> Hexes:
+    """The hexes that hold some tet elements; with split=False one per cube, nodes shared wherever they coincide."""
+    cube = elements.cell // 5
+    parent = np.arange(len(cube))
+    join_cubes(elements.glue, cube, parent)
+    part = parent if split else cube
+    while split and (part[part] != part).any():
+        part = part[part]
+    _, first, of_element = np.unique(part, return_index=True, return_inverse=True)
+    of_element = of_element.reshape(-1)
+    # Number the hexes by cube, then by their first element.
+    order = np.lexsort((first, cube[first]))
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    of_element, cell = number[of_element], cube[first][order]
+
+    corner_parent = np.arange(8 * len(cell))
+    join_hex_corners(of_element, cube, elements.glue, shape, CORNERS, corner_parent)
+    while (corner_parent[corner_parent] != corner_parent).any():
+        corner_parent = corner_parent[corner_parent]
+    at = np.stack([cell % shape[0], cell // shape[0] % shape[1], cell // (shape[0] * shape[1])], axis=1)
+    corners = (at[:, None] + CORNERS).reshape(-1, 3)
+    if split:
+        roots, node = np.unique(corner_parent, return_inverse=True)
+        nodes = corners[roots]
+    else:
+        nodes, node = np.unique(corners, axis=0, return_inverse=True)
+    return _without_twins(nodes.astype(float), node.reshape(-1, 8), cell, of_element)
+
+
+def _without_twins(nodes, hexes, cell, of_element):
+    """Copies of a cube that ended with the same eight nodes become one."""
+    rows = np.column_stack([cell, hexes])
+    _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    first, group = first[order], number[group.reshape(-1)]
+    cell = cell[first]
+    piece = np.arange(len(cell)) - np.searchsorted(cell, cell)
+    return Hexes(
+        nodes, hexes[first].astype(np.int32), cell, piece.astype(np.int32), group[of_element]
+    )

@@ -1,0 +1,280 @@
+"""From a mesh to its asset: repair, lattice, split, fit, embedding, check. Everything between is in cells."""
+
+import hashlib
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolkit.asset import Asset
+from toolkit.embedding import Embedding, embed
+from toolkit.errors import SettingsError
+from toolkit.hex_cage import CORNERS, Hexes, hexes_of
+from toolkit.mesh import TriMesh, as_mesh
+from toolkit.odt import fitted, ragged
+from toolkit.quality import check_cage
+from toolkit.repair import Solid, solid_of
+from toolkit.split import Elements, split_solid, whole_tets
+from toolkit.split_kernels import Surface, find_vertex_elements
+from toolkit.tet_cage import FaceNeighbours, face_neighbours, tet_volumes
+from toolkit.voxels import Grid, grid_around, surface_in_grid
+
+ATTEMPTS = 8
+"""How often the lattice is shifted when a mesh falls exactly on it."""
+
+
+@dataclass(frozen=True)
+class CageSettings:
+    """How a cage is built. Either `resolution` or `cell_size` decides the size of the cells."""
+
+    resolution: int = 16
+    """Cells across the longest side."""
+    cell_size: float | None = None
+    """Side of a cell [m]; overrides the resolution."""
+    element: str = "tet"
+    """"tet" or "hex"."""
+    fit_steps: int = 10
+    """Fitting passes (tets only)."""
+    fit_relaxation: float = 0.5
+    """Share of the way to the optimum that a node goes in one pass, 0..1."""
+    split: bool = True
+    """Whether parts of the solid that share a cell get copies of their own."""
+
+    def __post_init__(self):
+        if self.element not in ("tet", "hex"):
+            raise SettingsError(f'element must be "tet" or "hex", got {self.element!r}')
+        if not 0 <= self.fit_steps <= 1000:
+            raise SettingsError(f"fit steps must lie in 0..1000, got {self.fit_steps}")
+        if not 0.0 < self.fit_relaxation <= 1.0:
+            raise SettingsError(f"fit relaxation must lie in 0..1, got {self.fit_relaxation}")
+
+
+def build_cage(mesh, *, progress=None, **settings) -> Asset:
+    """The asset of a mesh: its surface in a cage that strictly contains it.
+
+    mesh: a TriMesh, trimesh.Trimesh, meshio.Mesh or a pair (vertices, faces). settings: see CageSettings.
+    progress is called as progress(stage, fraction).
+    """
+    settings = CageSettings(**settings)
+    report = progress or (lambda stage, fraction: None)
+    mesh = as_mesh(mesh)
+    report("repairing", 0.0)
+    solid = solid_of(mesh)
+    report("voxelising", 0.1)
+    grid, surface, elements = _laid(solid, settings)
+    neighbours = face_neighbours(elements.tets, elements.cell)
+    report("fitting" if settings.element == "tet" else "embedding", 0.4)
+    if settings.element == "tet":
+        nodes, embedding = _fitted(surface, elements, neighbours, settings, report)
+        asset = _tet_asset(mesh, solid, grid, elements, nodes, embedding, settings)
+    else:
+        embedding = _embedded(surface, elements, neighbours, elements.nodes)
+        hexes = hexes_of(elements, grid.shape, split=settings.split)
+        asset = _hex_asset(mesh, solid, grid, surface, elements, hexes, embedding, settings)
+    report("checking", 0.9)
+    return _checked(asset, solid)
+
+
+def _laid(solid: Solid, settings) -> tuple[Grid, Surface, Elements]:
+    """Lattice and elements; the lattice is shifted until no mesh edge runs exactly along it."""
+    best = None
+    used = np.zeros(len(solid.vertices), bool)
+    used[solid.faces] = True
+    for attempt in range(ATTEMPTS):
+        grid = grid_around(
+            solid.vertices[used],
+            resolution=settings.resolution,
+            cell_size=settings.cell_size,
+            attempt=attempt,
+        )
+        surface = surface_in_grid(solid.vertices, solid.faces, grid)
+        make = split_solid if settings.split else whole_tets
+        elements = make(surface, with_glue=settings.element == "hex")
+        if best is None or elements.contradictions < best[2].contradictions:
+            best = grid, surface, elements
+        if elements.contradictions == 0:
+            break
+    return best
+
+
+def _embedded(surface, elements, neighbours, nodes) -> Embedding:
+    vertex_face = np.zeros(len(surface.points), np.int64)
+    vertex_face[surface.faces.reshape(-1)] = np.repeat(np.arange(len(surface.faces)), 3)
+    homes = elements.fragment_element.astype(np.int64)
+    first = np.empty(len(surface.points), np.int64)
+    find_vertex_elements(surface, vertex_face, homes, first)
+    return embed(
+        surface.points,
+        surface.faces,
+        nodes,
+        elements.tets,
+        neighbours,
+        elements.solid_corner,
+        first,
+        (surface.fragment_start, homes),
+    )
+
+
+def _fitted(surface, elements, neighbours: FaceNeighbours, settings, report):
+    """Fitted nodes and the embedding in them; nodes around anything that got out stay put, and the fit starts again."""
+    starts, members = ragged(
+        elements.fragment_element, surface.fragment_face, len(elements.tets)
+    )
+    is_fixed = np.zeros(len(elements.nodes), bool)
+    while True:
+        nodes = fitted(
+            elements.nodes,
+            elements.tets,
+            neighbours,
+            surface.points,
+            surface.faces,
+            starts,
+            members,
+            steps=settings.fit_steps,
+            relaxation=settings.fit_relaxation,
+            is_fixed=is_fixed,
+            progress=lambda fraction: report("fitting", 0.4 + 0.4 * fraction),
+        )
+        embedding = _embedded(surface, elements, neighbours, nodes)
+        loose = embedding.escaped.any(axis=1)
+        lost = embedding.element < 0
+        if lost.any():
+            home = _embedded(surface, elements, neighbours, elements.nodes).element
+            loose[home[lost]] = True
+        again = np.zeros_like(is_fixed)
+        again[elements.tets[loose]] = True
+        again[elements.tets[again[elements.tets].any(axis=1)]] = True
+        if not (again & ~is_fixed).any():
+            return nodes, embedding
+        is_fixed |= again
+
+
+def _tet_asset(mesh, solid, grid, elements, nodes, embedding: Embedding, settings):
+    return _asset(
+        mesh,
+        solid,
+        grid,
+        settings,
+        cage_nodes=grid.to_metres(nodes),
+        cage_tets=elements.tets,
+        element=embedding.element,
+        weights=embedding.weights,
+        cell=elements.cell,
+        piece=elements.piece,
+        fill=embedding.fill,
+        face=embedding.face,
+        face_element=embedding.face_element,
+    )
+
+
+def _hex_asset(mesh, solid, grid, surface, elements, hexes: Hexes, embedding, settings):
+    element = hexes.of_element[embedding.element]
+    at = surface.points - hexes.nodes[hexes.hexes[element, 0]]
+    weights = np.prod(np.where(CORNERS == 1, at[:, None], 1.0 - at[:, None]), axis=2)
+    volume = embedding.fill * tet_volumes(elements.nodes, elements.tets)
+    return _asset(
+        mesh,
+        solid,
+        grid,
+        settings,
+        cage_nodes=grid.to_metres(hexes.nodes),
+        cage_hexes=hexes.hexes,
+        element=element,
+        weights=weights,
+        cell=hexes.cell,
+        piece=hexes.piece,
+        fill=np.bincount(hexes.of_element, volume, minlength=len(hexes.hexes)).clip(0.0, 1.0),
+        face=embedding.face,
+        face_element=hexes.of_element[embedding.face_element],
+    )
+
+
+def _asset(
+    mesh: TriMesh,
+    solid: Solid,
+    grid: Grid,
+    settings: CageSettings,
+    *,
+    element,
+    weights,
+    cell,
+    piece,
+    fill,
+    face,
+    face_element,
+    **cage,
+) -> Asset:
+    """The asset in the user's vertices and triangles: solid vertices are welded ones, and caps are left out."""
+    source_vertex = np.flatnonzero(solid.vertex_of >= 0)
+    row = np.full(len(mesh.vertices), -1, np.int64)
+    row[source_vertex] = np.arange(len(source_vertex))
+    real = solid.source_face >= 0
+    faces = row[mesh.faces[solid.source_face[real]]]
+    turned = solid.flipped[real]
+    faces[turned] = faces[turned][:, [0, 2, 1]]
+    vertex = solid.vertex_of[source_vertex]
+    is_real = real[face]
+    start, triangles = ragged(face_element[is_real], face[is_real], len(cell))
+    polygons = mesh.polygon_start, mesh.polygon_vertices
+    if mesh.uv is not None and mesh.polygon_start is None:
+        polygons = 3 * np.arange(len(mesh.faces) + 1), mesh.faces.reshape(-1)
+    return Asset(
+        surface_vertices=mesh.vertices[source_vertex],
+        surface_faces=faces,
+        source_vertex=source_vertex.astype(np.int32),
+        embed_element=element[vertex],
+        embed_weights=weights[vertex],
+        element_cell=cell,
+        element_piece=piece,
+        cage_fill=fill,
+        piece_start=start,
+        piece_triangles=triangles,
+        polygon_start=polygons[0],
+        polygon_vertices=polygons[1],
+        uv=mesh.uv,
+        uv_index=mesh.uv_index,
+        meta=_meta(mesh, solid, grid, settings),
+        **cage,
+    )
+
+
+def _meta(mesh, solid, grid, settings):
+    digest = hashlib.sha256(mesh.vertices.tobytes())
+    digest.update(mesh.faces.tobytes())
+    return {
+        "name": mesh.name,
+        "units": "m",
+        "source_hash": digest.hexdigest(),
+        "source_vertices": len(mesh.vertices),
+        "settings": {
+            "resolution": settings.resolution if settings.cell_size is None else None,
+            "cell_size": settings.cell_size,
+            "element": settings.element,
+            "fit_steps": settings.fit_steps,
+            "fit_relaxation": settings.fit_relaxation,
+            "split": settings.split,
+        },
+        "cell_size": grid.cell_size,
+        "resolution": int(grid.shape.max()),
+        "grid_origin": grid.origin.tolist(),
+        "grid_shape": grid.shape.tolist(),
+        "warnings": [*mesh.warnings, *solid.warnings],
+    }
+
+
+def _checked(asset: Asset, solid: Solid) -> Asset:
+    """The asset with what the check measured in its meta."""
+    check = check_cage(asset)
+    centred = solid.vertices - solid.vertices[solid.faces].mean(axis=(0, 1))
+    a, b, c = (centred[solid.faces[:, i]] for i in range(3))
+    surface_volume = float(np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6.0)
+    meta = {
+        **asset.meta,
+        "components": check.components,
+        "bounding": check.is_bounding,
+        "min_dihedral_deg": check.min_dihedral_deg,
+        "cage_volume": check.volume,
+        "surface_volume": surface_volume,
+        "volume_ratio": check.volume / surface_volume,
+    }
+    return replace(asset, meta=meta)
