@@ -39,3 +39,15 @@ def as_indices(indices: ArrayLike, columns: int, count: int, name: str) -> NDArr
             f"{name}: indices must lie in [0, {count}), got {result.min()}..{result.max()}"
         )
     return frozen(result.astype(np.int32))
+
+
+def sorted_unique(keys: NDArray) -> NDArray:
+    """The distinct values, ascending: np.unique by sorting, which is faster here than by hashing."""
+    keys = np.sort(keys)
+    return keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys
+
+
+def ragged(rows: NDArray, values: NDArray, count: int) -> tuple[NDArray, NDArray]:
+    """CSR (start, values) over `count` rows from row numbers and values below 2^32, sorted and without repeats."""
+    keys = sorted_unique(rows.astype(np.int64) << 32 | values.astype(np.int64))
+    return np.searchsorted(keys >> 32, np.arange(count + 1)), keys & 0xFFFFFFFF

@@ -128,7 +128,12 @@ def locate_faces(
         while done < count:
             e = todo[done]
             done += 1
-            x0, x1, x2, x3 = nodes[tets[e, 0]], nodes[tets[e, 1]], nodes[tets[e, 2]], nodes[tets[e, 3]]
+            x0, x1, x2, x3 = (
+                nodes[tets[e, 0]],
+                nodes[tets[e, 1]],
+                nodes[tets[e, 2]],
+                nodes[tets[e, 3]],
+            )
             tet_planes(x0, x1, x2, x3, planes)
             corners = clip_to_tet(a, b, c, planes, 0.0, polygon, labels, spare, spare_labels)
             if corners < 3:

@@ -62,7 +62,9 @@ def hexes_of(elements: Elements, shape, *, split=True) -> Hexes:
     join_hex_corners(of_element, cube, elements.glue, shape, CORNERS, corner_parent)
     while (corner_parent[corner_parent] != corner_parent).any():
         corner_parent = corner_parent[corner_parent]
-    at = np.stack([cell % shape[0], cell // shape[0] % shape[1], cell // (shape[0] * shape[1])], axis=1)
+    at = np.stack(
+        [cell % shape[0], cell // shape[0] % shape[1], cell // (shape[0] * shape[1])], axis=1
+    )
     corners = (at[:, None] + CORNERS).reshape(-1, 3)
     if split:
         roots, node = np.unique(corner_parent, return_inverse=True)

@@ -137,7 +137,9 @@ def _tets_around_edges():
         order = [min(ring)]
         while len(order) < len(ring):
             last = set(order[-1])
-            order.append(next(n for n in sorted(ring) if n not in order and len(last & set(n)) == 3))
+            order.append(
+                next(n for n in sorted(ring) if n not in order and len(last & set(n)) == 3)
+            )
         count[parity, d] = len(order)
         for row, nodes in enumerate(order):
             cube, k = ring[nodes]

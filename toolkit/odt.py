@@ -9,20 +9,14 @@ to both.
 
 import numpy as np
 
-from toolkit.odt_kernels import fit_pass
+from toolkit.arrays import ragged
+from toolkit.odt_kernels import RUN, fit_pass, pack_boxes
 from toolkit.tet_cage import FACE_CORNERS, FaceNeighbours
 
 MIN_DIHEDRAL = 20.0
 """Smallest dihedral angle that fitting may leave in a tet [degrees]; the lattice starts at 54.7."""
 CLEARANCE = 1e-4
 """Distance that moving faces keep from the surface, in cells."""
-
-
-def ragged(rows, values, count):
-    """CSR (start, values) from row numbers and values, sorted and without repeats."""
-    keys = np.unique(rows.astype(np.int64) << 32 | values.astype(np.int64))
-    rows, values = keys >> 32, keys & 0xFFFFFFFF
-    return np.searchsorted(rows, np.arange(count + 1)), values
 
 
 def fitted(
@@ -62,7 +56,11 @@ def fitted(
     fan_start, fan = _fans(fans, place, len(outer_nodes))
     near_start, near = _near_elements(ring_start, ring, neighbours, element_start)
     corners = points[faces]
-    box = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
+    face_box = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
+    packed_faces = np.empty_like(element_faces)
+    box = np.empty((len(element_faces) // RUN + len(tets) + 1, 6))
+    pack_boxes(element_start, element_faces, face_box, packed_faces, box)
+    moved_at, tried_at = np.zeros(len(nodes), np.int64), np.full(len(nodes), -1)
     for step in range(steps):
         fit_pass(
             nodes,
@@ -75,13 +73,15 @@ def fitted(
             near_start,
             near,
             element_start,
-            element_faces,
+            packed_faces,
+            box,
             points,
             faces,
-            box,
             float(relaxation),
             np.cos(np.radians(MIN_DIHEDRAL)),
             CLEARANCE,
+            moved_at,
+            tried_at,
         )
         if progress is not None:
             progress((step + 1) / steps)

@@ -10,11 +10,15 @@ from toolkit.compile_kernels import njit
 from toolkit.geometry_kernels import (
     clip_to_tet,
     min_dihedral_cosine,
+    sort_with,
     tet_planes,
     tet_volume6,
 )
 
 HALVINGS = 5
+"""How often a step is halved before the node stays."""
+RUN = 8
+"""Triangles that share a box."""
 
 
 @njit
@@ -69,59 +73,130 @@ def worst_cosine(nodes, tets, ring):
 
 
 @njit
-def gather_near(low, high, elements, element_start, element_faces, face_box, mark, stamp, out_near):
-    """Triangles of some elements whose boxes meet a box, each once; returns how many."""
+def pack_boxes(element_start, element_faces, face_box, out_order, out_box):
+    """Reorder each element's triangles along a space-filling curve, and box them in runs of RUN.
+
+    out_order: the reordered element_faces; out_box (r, 6): boxes, element e's from run_start(element_start[e], e) on.
+    """
+    longest = 0
+    for e in range(element_start.shape[0] - 1):
+        longest = max(longest, element_start[e + 1] - element_start[e])
+    keys = np.empty(longest, np.int64)
+    load = np.empty(longest, np.int64)
+    for e in range(element_start.shape[0] - 1):
+        first, count = element_start[e], element_start[e + 1] - element_start[e]
+        for p in range(count):
+            t = element_faces[first + p]
+            load[p] = t
+            keys[p] = 0
+            for axis in range(3):
+                middle = 0.5 * (face_box[t, axis] + face_box[t, axis + 3])
+                # Sixteenths of a cell, bits of the axes interleaved (Morton order).
+                q = int(np.floor(16.0 * middle)) & 127
+                for bit in range(7):
+                    keys[p] |= ((q >> bit) & 1) << (3 * bit + axis)
+        sort_with(keys, load, count)
+        run = run_start(first, e)
+        for p in range(count):
+            t = load[p]
+            out_order[first + p] = t
+            r = run + p // RUN
+            for axis in range(3):
+                low, high = face_box[t, axis], face_box[t, axis + 3]
+                is_first = p % RUN == 0
+                out_box[r, axis] = low if is_first else min(out_box[r, axis], low)
+                out_box[r, axis + 3] = high if is_first else max(out_box[r, axis + 3], high)
+
+
+@njit
+def run_start(first, e):
+    """Row of an element's first box: enough room for every element's last, part-filled run."""
+    return first // RUN + e
+
+
+@njit
+def gather_near(low, high, elements, element_start, box, out_runs):
+    """Runs of triangles (first, last) of some elements whose boxes meet a box; returns how many."""
     n = 0
     for e in elements:
-        for p in range(element_start[e], element_start[e + 1]):
-            t = element_faces[p]
-            if mark[t] == stamp:
-                continue
-            mark[t] = stamp
+        first, last = element_start[e], element_start[e + 1]
+        r = run_start(first, e)
+        for p in range(first, last, RUN):
             if (
-                face_box[t, 0] <= high[0] and face_box[t, 3] >= low[0]
-                and face_box[t, 1] <= high[1] and face_box[t, 4] >= low[1]
-                and face_box[t, 2] <= high[2] and face_box[t, 5] >= low[2]
+                box[r, 0] <= high[0] and box[r, 3] >= low[0]
+                and box[r, 1] <= high[1] and box[r, 4] >= low[1]
+                and box[r, 2] <= high[2] and box[r, 5] >= low[2]
             ):  # fmt: skip
-                out_near[n] = t
+                out_runs[n, 0], out_runs[n, 1], out_runs[n, 2] = p, min(p + RUN, last), r
                 n += 1
+            r += 1
     return n
 
 
 @njit
-def sweep_hits(x, target, a, b, points, faces, near, near_count, margin, buffers):
-    """Whether the tet that face (x, a, b) sweeps when x moves to target meets one of the near triangles."""
+def is_box_beyond(plane, box, margin):
+    """Whether a box lies wholly on the negative side of a plane, by more than the margin."""
+    reach = -plane[3] + margin
+    for axis in range(3):
+        reach += plane[axis] * (box[axis + 3] if plane[axis] > 0.0 else box[axis])
+    return reach < 0.0
+
+
+@njit
+def height(plane, p):
+    """Signed distance of a point from a plane."""
+    return plane[0] * p[0] + plane[1] * p[1] + plane[2] * p[2] - plane[3]
+
+
+@njit
+def sweep_hits(
+    x, target, a, b, points, faces, element_faces, box, runs, run_count, margin, buffers
+):
+    """Whether the tet that face (x, a, b) sweeps when x moves to target meets a triangle of the runs."""
     planes, polygon, labels, spare, spare_labels = buffers
     if tet_volume6(x, target, a, b) >= 0.0:
         tet_planes(x, target, a, b, planes)
     else:
         tet_planes(target, x, a, b, planes)
-    low, high = np.empty(3), np.empty(3)
-    for axis in range(3):
-        low[axis] = min(x[axis], target[axis], a[axis], b[axis]) - margin
-        high[axis] = max(x[axis], target[axis], a[axis], b[axis]) + margin
-    for n in range(near_count):
-        p, q, r = points[faces[near[n], 0]], points[faces[near[n], 1]], points[faces[near[n], 2]]
+    for n in range(run_count):
         apart = False
-        for axis in range(3):
-            apart |= p[axis] < low[axis] and q[axis] < low[axis] and r[axis] < low[axis]
-            apart |= p[axis] > high[axis] and q[axis] > high[axis] and r[axis] > high[axis]
+        for m in range(4):
+            if is_box_beyond(planes[m], box[runs[n, 2]], margin):
+                apart = True
+                break
         if apart:
             continue
-        if clip_to_tet(p, q, r, planes, margin, polygon, labels, spare, spare_labels) > 0:
-            return True
+        for r in range(runs[n, 0], runs[n, 1]):
+            t = element_faces[r]
+            p, q, s = points[faces[t, 0]], points[faces[t, 1]], points[faces[t, 2]]
+            apart = False
+            for m in range(4):
+                plane = planes[m]
+                if (
+                    height(plane, p) < -margin
+                    and height(plane, q) < -margin
+                    and height(plane, s) < -margin
+                ):
+                    apart = True
+                    break
+            if apart:
+                continue
+            if clip_to_tet(p, q, s, planes, margin, polygon, labels, spare, spare_labels) > 0:
+                return True
     return False
 
 
 @njit
 def fit_pass(
     nodes, tets, outer_nodes, ring_start, ring, fan_start, fan, near_start, near_elements,
-    element_start, element_faces, points, faces, face_box, relaxation, cosine_limit, margin,
+    element_start, element_faces, box, points, faces, relaxation, cosine_limit, margin,
+    moved_at, tried_at,
 ):  # fmt: skip
-    """Move every outer node once, in order; returns the sum of the distances moved.
+    """Move every outer node once, in order; returns how many moved.
 
-    ring: tets around each outer node (CSR); fan: the two other nodes of each outer face at it (CSR);
-    near_elements: elements whose triangles may meet those faces (CSR).
+    ring: tets around each outer node (CSR); fan: the two other nodes of each outer face at it (CSR); near_elements:
+    elements whose triangles may meet those faces (CSR). moved_at, tried_at (per node): a clock that lets a node rest
+    until a neighbour has moved; moved_at starts at 0, tried_at at -1.
     """
     buffers = (
         np.empty((4, 4)),
@@ -130,37 +205,44 @@ def fit_pass(
         np.empty((8, 3)),
         np.empty(8, np.int64),
     )
-    mark = np.full(faces.shape[0], -1, np.int64)
-    near = np.empty(faces.shape[0], np.int64)
+    runs = np.empty((box.shape[0], 3), np.int64)
     target, step, old = np.empty(3), np.empty(3), np.empty(3)
     low, high = np.empty(3), np.empty(3)
-    moved = 0.0
+    moved = 0
+    clock = max(moved_at.max(), tried_at.max())
     for n in range(outer_nodes.shape[0]):
         i = outer_nodes[n]
         own = ring[ring_start[n] : ring_start[n + 1]]
+        latest = 0
+        for e in own:
+            for c in range(4):
+                latest = max(latest, moved_at[tets[e, c]])
+        if latest <= tried_at[i]:
+            continue
+        clock += 1
+        tried_at[i] = clock
         odt_optimum(i, nodes, tets, own, target)
         for axis in range(3):
             old[axis] = nodes[i, axis]
             step[axis] = relaxation * (target[axis] - old[axis])
         # Quality first: it is the cheaper test.
         limit = max(cosine_limit, worst_cosine(nodes, tets, own))
-        share = 1.0
         tries = 0
         while tries < HALVINGS:
             for axis in range(3):
-                nodes[i, axis] = old[axis] + share * step[axis]
+                nodes[i, axis] = old[axis] + step[axis]
             if worst_cosine(nodes, tets, own) <= limit:
                 break
-            share *= 0.5
+            for axis in range(3):
+                step[axis] *= 0.5
             tries += 1
         for axis in range(3):
             target[axis] = nodes[i, axis]
             nodes[i, axis] = old[axis]
-        if tries == HALVINGS:
-            continue
-        for axis in range(3):
             low[axis] = min(old[axis], target[axis])
             high[axis] = max(old[axis], target[axis])
+        if tries == HALVINGS:
+            continue
         for f in range(fan_start[n], fan_start[n + 1]):
             for c in range(2):
                 for axis in range(3):
@@ -169,16 +251,14 @@ def fit_pass(
         for axis in range(3):
             low[axis] -= margin
             high[axis] += margin
-        near_count = gather_near(
-            low, high, near_elements[near_start[n] : near_start[n + 1]],
-            element_start, element_faces, face_box, mark, n, near,
-        )  # fmt: skip
+        near = near_elements[near_start[n] : near_start[n + 1]]
+        run_count = gather_near(low, high, near, element_start, box, runs)
         while tries < HALVINGS:
             hit = False
             for f in range(fan_start[n], fan_start[n + 1]):
                 if sweep_hits(
                     old, target, nodes[fan[f, 0]], nodes[fan[f, 1]],
-                    points, faces, near, near_count, margin, buffers,
+                    points, faces, element_faces, box, runs, run_count, margin, buffers,
                 ):  # fmt: skip
                     hit = True
                     break
@@ -196,7 +276,7 @@ def fit_pass(
             for axis in range(3):
                 nodes[i, axis] = old[axis]
             continue
-        moved += np.sqrt(
-            (target[0] - old[0]) ** 2 + (target[1] - old[1]) ** 2 + (target[2] - old[2]) ** 2
-        )
+        moved += 1
+        clock += 1
+        moved_at[i] = clock
     return moved

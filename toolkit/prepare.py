@@ -4,14 +4,14 @@ import hashlib
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toolkit.arrays import ragged
 from toolkit.asset import Asset
 from toolkit.embedding import Embedding, embed
 from toolkit.errors import SettingsError
 from toolkit.hex_cage import CORNERS, Hexes, hexes_of
 from toolkit.mesh import TriMesh, as_mesh
-from toolkit.odt import fitted, ragged
+from toolkit.odt import fitted
 from toolkit.quality import check_cage
 from toolkit.repair import Solid, solid_of
 from toolkit.split import Elements, split_solid, whole_tets
@@ -117,9 +117,7 @@ def _embedded(surface, elements, neighbours, nodes) -> Embedding:
 
 def _fitted(surface, elements, neighbours: FaceNeighbours, settings, report):
     """Fitted nodes and the embedding in them; nodes around anything that got out stay put, and the fit starts again."""
-    starts, members = ragged(
-        elements.fragment_element, surface.fragment_face, len(elements.tets)
-    )
+    starts, members = ragged(elements.fragment_element, surface.fragment_face, len(elements.tets))
     is_fixed = np.zeros(len(elements.nodes), bool)
     while True:
         nodes = fitted(

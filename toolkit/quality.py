@@ -12,6 +12,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from toolkit.asset import Asset
+from toolkit.quality_kernels import clip_in_plane
 from toolkit.tet_cage import FACE_CORNERS, tet_volumes
 
 HEX_FACES = np.array(
@@ -113,108 +114,50 @@ def _triangle_problems(asset, cell_size):
     face = asset.piece_triangles
     owners = asset.embed_element[asset.surface_faces]
     # A triangle with three vertices in one element lies in it: elements are convex.
-    simple = (owners == owners[:, :1]).all(axis=1)
+    is_simple = (owners == owners[:, :1]).all(axis=1)
     covered = np.zeros(len(asset.surface_faces))
-    hit = simple[face] & (owners[face, 0] == element)
-    covered[face[hit]] = 1.0
-    rows = ~simple[face]
-    face, element = face[rows], element[rows]
-    clip = _Clip(asset, face, element, cell_size)
-    np.add.at(covered, face, clip.areas())
+    covered[face[is_simple[face] & (owners[face, 0] == element)]] = 1.0
+    rows = np.flatnonzero(~is_simple[face])
+    face, element = face[rows].astype(np.int64), element[rows]
+    functions = _face_functions(asset, face, element, cell_size)
+    share, side = np.empty(len(rows)), np.empty(functions.shape[:2])
+    clip_in_plane(functions, share, side)
+    covered += np.bincount(face, share, minlength=len(covered))
     problems = []
-    wrong = int((np.abs(covered - 1.0) > 1e-5).sum())
+    wrong = int((np.abs(covered - 1.0) > 100 * TOLERANCE).sum())
     if wrong:
         problems.append(f"{wrong} triangles are not covered by their elements")
-    torn = clip.torn_count(asset, face, element)
+    torn = _torn_count(asset, face, element, side)
     if torn:
         problems.append(f"{torn} triangles cross an outer face of their own part")
     return problems
 
 
-class _Clip:
-    """Triangles clipped by elements, all at once, as polygons in the triangle's barycentric plane (s, t)."""
+def _torn_count(asset, face, element, side):
+    """Triangles with a clip that ends on an element face which no claiming element of another cell shares."""
+    face_number = _face_numbers(asset)
+    row, m = np.nonzero(side >= 0.0)
+    key = face[row] * (int(face_number.max(initial=0)) + 1) + face_number[element[row], m]
+    _, group = np.unique(key, return_inverse=True)
+    group = group.reshape(-1)
+    cell = asset.element_cell[element[row]]
+    lowest = np.full(group.max(initial=-1) + 1, np.iinfo(np.int64).max)
+    highest = np.full(len(lowest), -1)
+    np.minimum.at(lowest, group, cell)
+    np.maximum.at(highest, group, cell)
+    is_torn = (lowest == highest)[group] & (side[row, m] > TOLERANCE)
+    return len(np.unique(face[row[is_torn]]))
 
-    def __init__(self, asset, face, element, cell_size):
-        functions = _face_functions(asset, face, element, cell_size)
-        count = len(face)
-        self.room = 3 + functions.shape[1]
-        polygon = np.zeros((count, self.room, 2))
-        polygon[:, 1, 0] = polygon[:, 2, 1] = 1.0
-        label = np.full((count, self.room), -1)
-        size = np.full(count, 3)
-        for m in range(functions.shape[1]):
-            polygon, label, size = self._cut(polygon, label, size, functions[:, m], m)
-        self.polygon, self.label, self.size = polygon, label, size
-        corners = asset.surface_vertices[asset.surface_faces[face]] / cell_size
-        self.sides = corners[:, 1:] - corners[:, :1]
 
-    def _cut(self, polygon, label, size, function, m):
-        """Keep the part where a linear function, given at the triangle's corners, is not negative."""
-        column = np.arange(self.room)
-        following = np.where(column + 1 < size[:, None], column + 1, 0)
-        slopes = function[:, 1:] - function[:, :1]
-        value = function[:, :1] + np.einsum("kcx,kx->kc", polygon, slopes)
-        after = np.take_along_axis(value, following, axis=1)
-        after_point = np.take_along_axis(polygon, following[..., None], axis=1)
-        live = column < size[:, None]
-        keeps = live & (value >= 0)
-        crosses = live & ((value >= 0) != (after >= 0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            s = value / (value - after)
-        between = polygon + s[..., None] * (after_point - polygon)
-        # Corner i gives itself, its crossing, both or nothing, in this order.
-        emitted = keeps.astype(int) + crosses
-        place = np.cumsum(emitted, axis=1) - emitted
-        new_polygon = np.zeros_like(polygon)
-        new_label = np.full_like(label, -1)
-        row, at = np.nonzero(keeps)
-        new_polygon[row, place[row, at]] = polygon[row, at]
-        new_label[row, place[row, at]] = label[row, at]
-        row, at = np.nonzero(crosses)
-        target = place[row, at] + keeps[row, at]
-        new_polygon[row, target] = between[row, at]
-        new_label[row, target] = np.where(keeps[row, at], m, label[row, at])
-        return new_polygon, new_label, emitted.sum(axis=1)
-
-    def areas(self):
-        """Share of its triangle that each clip covers."""
-        following = self._following()
-        x, y = self.polygon[..., 0], self.polygon[..., 1]
-        x2, y2 = following[..., 0], following[..., 1]
-        live = np.arange(self.room) < self.size[:, None]
-        # Twice the polygon area over twice the unit triangle's (1/2 each): x y' - x' y.
-        return np.where(live, x * y2 - x2 * y, 0.0).sum(axis=1)
-
-    def _following(self):
-        column = np.arange(self.room)
-        following = np.where(column + 1 < self.size[:, None], column + 1, 0)
-        return np.take_along_axis(self.polygon, following[..., None], axis=1)
-
-    def torn_count(self, asset, face, element):
-        """Triangles with a clip that ends on a face which no claiming element of another cell shares."""
-        step = (self._following() - self.polygon) @ self.sides
-        length = np.linalg.norm(step, axis=2)
-        live = (np.arange(self.room) < self.size[:, None]) & (self.label >= 0)
-        row, at = np.nonzero(live & (length > TOLERANCE))
-        # A much shorter end of the neighbour's clip still proves that it is there.
-        proof_row, proof_at = np.nonzero(live)
-        table = FACE_CORNERS if asset.element == "tet" else HEX_FACES
-        key, _, triangle = _face_keys(asset, table, face, element, row, self.label[row, at])
-        claim_key, claim_cell, claim_triangle = _face_keys(
-            asset, table, face, element, proof_row, self.label[proof_row, proof_at]
-        )
-        wanted = np.column_stack([triangle, key])
-        claims = np.column_stack([claim_triangle, claim_key])
-        both = np.concatenate([wanted, claims])
-        _, group = np.unique(both, axis=0, return_inverse=True)
-        group = group.reshape(-1)
-        lowest = np.full(group.max(initial=-1) + 1, np.iinfo(np.int64).max)
-        highest = np.full(len(lowest), -1)
-        np.minimum.at(lowest, group[len(wanted) :], claim_cell)
-        np.maximum.at(highest, group[len(wanted) :], claim_cell)
-        mine = group[: len(wanted)]
-        is_torn = lowest[mine] == highest[mine]
-        return len(np.unique(triangle[is_torn]))
+def _face_numbers(asset):
+    """A number for every element face, equal where all nodes are the same, shape (e, 4|6)."""
+    table = FACE_CORNERS if asset.element == "tet" else HEX_FACES
+    nodes = np.sort(asset.elements[:, table], axis=2).reshape(-1, table.shape[1])
+    order = np.lexsort(nodes.T)
+    is_new = np.append(True, (nodes[order][1:] != nodes[order][:-1]).any(axis=1))
+    number = np.empty(len(nodes), np.int64)
+    number[order] = np.cumsum(is_new) - 1
+    return number.reshape(len(asset.elements), -1)
 
 
 def _face_functions(asset, face, element, cell_size):
@@ -224,25 +167,10 @@ def _face_functions(asset, face, element, cell_size):
     corners = (asset.surface_vertices - centre)[asset.surface_faces[face]] / cell_size
     table = FACE_CORNERS if asset.element == "tet" else HEX_FACES
     x = nodes[asset.elements]
-    normals = np.cross(x[:, table[:, 1]] - x[:, table[:, 0]], x[:, table[:, 2]] - x[:, table[:, 0]])
-    normals /= np.linalg.norm(normals, axis=2, keepdims=True)
-    inside = np.einsum("emk,emk->em", x.mean(axis=1)[:, None] - x[:, table[:, 0]], normals)
-    normals *= np.sign(inside)[..., None]
     origin = x[:, table[:, 0]]
-    return np.stack(
-        [
-            np.einsum("kmc,kmc->km", corners[:, c][:, None] - origin[element], normals[element])
-            for c in range(3)
-        ],
-        axis=2,
-    )
-
-
-def _face_keys(asset, table, face, element, row, label):
-    """(face key, cell, triangle) of some clip sides; equal keys mean the same nodes."""
-    nodes = np.sort(asset.elements[element[row][:, None], table[label]].astype(np.int64), axis=1)
-    key = np.zeros(len(nodes), np.int64)
-    for column in range(3):
-        # Three nodes of a face name it; 21 bits each, folded for larger cages.
-        key = key * 2097143 + nodes[:, column]
-    return key, asset.element_cell[element[row]], face[row].astype(np.int64)
+    normals = np.cross(x[:, table[:, 1]] - origin, x[:, table[:, 2]] - origin)
+    normals /= np.linalg.norm(normals, axis=2, keepdims=True)
+    inside = np.einsum("emx,emx->em", x.mean(axis=1)[:, None] - origin, normals)
+    normals *= np.sign(inside)[..., None]
+    offset = np.einsum("emx,emx->em", origin, normals)
+    return normals[element] @ corners.transpose(0, 2, 1) - offset[element][..., None]

@@ -72,11 +72,20 @@ def whole_tets(surface: Surface, *, with_glue=False) -> Elements:
     first, node = np.unique(split.nodes, axis=0, return_inverse=True)
     solid_corner = split.solid_corner.copy()
     at = np.searchsorted(surface.tets, split.cell)
-    touched = (at < len(surface.tets)) & (surface.tets[at.clip(max=len(surface.tets) - 1)] == split.cell)
+    touched = (at < len(surface.tets)) & (
+        surface.tets[at.clip(max=len(surface.tets) - 1)] == split.cell
+    )
     solid_corner[touched] = solid[at[touched]]
     tets = node.reshape(-1)[split.tets].astype(np.int32)
     return Elements(
-        first, tets, split.cell, split.piece, solid_corner, split.fragment_element, split.glue, wrong
+        first,
+        tets,
+        split.cell,
+        split.piece,
+        solid_corner,
+        split.fragment_element,
+        split.glue,
+        wrong,
     )
 
 

@@ -29,9 +29,9 @@ from toolkit.lattice import (
     TET_EDGES,
 )
 from toolkit.voxels_kernels import (
+    crossing_count,
     edge_parts,
     ring_tets,
-    tet_key,
     walk,
     winding_at,
 )
@@ -50,6 +50,7 @@ class Surface(NamedTuple):
     edge_faces: np.ndarray
     shape: np.ndarray
     tets: np.ndarray
+    vertex_tet: np.ndarray
     fragment_start: np.ndarray
     fragment_tet: np.ndarray
     fragment_face: np.ndarray
@@ -145,19 +146,31 @@ def corner_of(tet, node, shape):
 
 
 @njit
+def longest_walk(surface):
+    """Room that the longest walk along a mesh edge needs, and at least that of a ring."""
+    longest = 6
+    for e in range(surface.edges.shape[0]):
+        a, b = surface.edges[e, 0], surface.edges[e, 1]
+        if surface.vertex_tet[a] != surface.vertex_tet[b]:
+            longest = max(longest, crossing_count(surface.floors[a], surface.floors[b]) + 1)
+    return longest
+
+
+@njit
 def join_across_edges(surface, parent, out_crossed):
     """Link 1; also marks the tet faces that each fragment crosses (bits 0-3). Returns the contradictions met."""
     wrong = 0
-    longest = 1
-    for e in range(surface.edges.shape[0]):
-        steps = 1
-        for m in range(7):
-            a, b = surface.edges[e, 0], surface.edges[e, 1]
-            steps += abs(surface.floors[a, m] - surface.floors[b, m])
-        longest = max(longest, steps)
-    walked = np.empty(longest + 1, np.int64)
+    walked = np.empty(longest_walk(surface), np.int64)
     for e in range(surface.edges.shape[0]):
         a, b = surface.edges[e, 0], surface.edges[e, 1]
+        if surface.vertex_tet[a] == surface.vertex_tet[b]:
+            first = -1
+            for f in range(surface.edge_face_start[e], surface.edge_face_start[e + 1]):
+                fragment = find_fragment(surface, surface.edge_faces[f], surface.vertex_tet[a])
+                if first >= 0:
+                    join(parent, first, fragment)
+                first = fragment
+            continue
         count = walk(
             surface.forms[a], surface.floors[a], surface.forms[b], surface.floors[b],
             surface.shape, walked,
@@ -201,7 +214,13 @@ def join_along_pierced_edges(surface, parent, out_crossed):
         for axis in range(3):
             high[axis] = low[axis] + step[axis]
         bottom = winding_at(
-            low[0], low[1], low[2], surface.shape, surface.line_start, surface.line_r, surface.line_sum
+            low[0],
+            low[1],
+            low[2],
+            surface.shape,
+            surface.line_start,
+            surface.line_r,
+            surface.line_sum,
         )
         around = ring_tets(edge, surface.shape, ring)
         first, last = surface.pierce_start[g], surface.pierce_start[g + 1]
@@ -271,7 +290,11 @@ def join_along_free_edges(surface, parent, out_solid):
                 != 0
             )
         for g in range(6):
-            a, b, d = TET_EDGES[parity, k, g, 0], TET_EDGES[parity, k, g, 1], TET_EDGES[parity, k, g, 2]
+            a, b, d = (
+                TET_EDGES[parity, k, g, 0],
+                TET_EDGES[parity, k, g, 1],
+                TET_EDGES[parity, k, g, 2],
+            )
             if not (out_solid[s, a] and out_solid[s, b]):
                 continue
             i = cube[0] + TET_CORNERS[parity, k, a, 0]
@@ -400,7 +423,13 @@ def face_ray(surface, s, m, u0, v0, members, crossed):
     vl, vh = corners[low, av], corners[high, av]
     r_exit = node[axis] + (v0 - vl) / (vh - vl) if vl != vh else float(node[axis])
     winding = winding_at(
-        node[0], node[1], node[2], surface.shape, surface.line_start, surface.line_r, surface.line_sum
+        node[0],
+        node[1],
+        node[2],
+        surface.shape,
+        surface.line_start,
+        surface.line_r,
+        surface.line_sum,
     )
     end = surface.fragment_tet.shape[0] + 4 * s + corner_of(tet, node, surface.shape)
     number = (node[2] * (surface.shape[1] + 1) + node[1]) * (surface.shape[0] + 1) + node[0]
@@ -576,9 +605,7 @@ def volume6(p, a, b, c, d):
     x1, y1, z1 = p[b, 0] - p[a, 0], p[b, 1] - p[a, 1], p[b, 2] - p[a, 2]
     x2, y2, z2 = p[c, 0] - p[a, 0], p[c, 1] - p[a, 1], p[c, 2] - p[a, 2]
     x3, y3, z3 = p[d, 0] - p[a, 0], p[d, 1] - p[a, 1], p[d, 2] - p[a, 2]
-    return (
-        x1 * (y2 * z3 - z2 * y3) - y1 * (x2 * z3 - z2 * x3) + z1 * (x2 * y3 - y2 * x3)
-    )
+    return x1 * (y2 * z3 - z2 * y3) - y1 * (x2 * z3 - z2 * x3) + z1 * (x2 * y3 - y2 * x3)
 
 
 @njit
@@ -600,9 +627,13 @@ def cross_inside(surface, face, other, tet):
     ends = np.empty((6, 3))
     n = 0
     for c in range(3):
-        if segment_hits_triangle(p, faces[face, c], faces[face, (c + 1) % 3], faces, other, ends[n]):
+        if segment_hits_triangle(
+            p, faces[face, c], faces[face, (c + 1) % 3], faces, other, ends[n]
+        ):
             n += 1
-        if segment_hits_triangle(p, faces[other, c], faces[other, (c + 1) % 3], faces, face, ends[n]):
+        if segment_hits_triangle(
+            p, faces[other, c], faces[other, (c + 1) % 3], faces, face, ends[n]
+        ):
             n += 1
     if n < 2:
         return False
@@ -672,7 +703,9 @@ def join_holes_and_crossings(surface, member_start, members, crossed, solid, par
 
 
 @njit
-def number_pieces(surface, member_start, members, solid, parent, out_piece, out_corner_piece, out_count):
+def number_pieces(
+    surface, member_start, members, solid, parent, out_piece, out_corner_piece, out_count
+):
     """Piece of every fragment and of every solid corner (-1 for the others) in each tet, and the pieces per tet."""
     fragment_count = surface.fragment_tet.shape[0]
     for s in range(surface.tets.shape[0]):
@@ -709,16 +742,11 @@ def glue_fragments(surface, fragment_element, parent, out_pairs):
     Returns the number of glued pairs, repeats included; out_pairs (k, 3) takes (element, element, face of the first).
     """
     found = 0
-    longest = 8
-    for e in range(surface.edges.shape[0]):
-        steps = 2
-        for m in range(7):
-            a, b = surface.edges[e, 0], surface.edges[e, 1]
-            steps += abs(surface.floors[a, m] - surface.floors[b, m])
-        longest = max(longest, steps)
-    walked = np.empty(longest, np.int64)
+    walked = np.empty(longest_walk(surface), np.int64)
     for e in range(surface.edges.shape[0]):
         a, b = surface.edges[e, 0], surface.edges[e, 1]
+        if surface.vertex_tet[a] == surface.vertex_tet[b]:
+            continue
         count = walk(
             surface.forms[a], surface.floors[a], surface.forms[b], surface.floors[b],
             surface.shape, walked,
@@ -833,8 +861,8 @@ def has_solid_corner(tets, shape, line_start, line_r, line_sum, out_solid):
 def find_vertex_elements(surface, vertex_face, fragment_element, out_element):
     """The element of each vertex before fitting: that of one of its triangles in the vertex's tet."""
     for v in range(surface.points.shape[0]):
-        tet = find_sorted(surface.tets, tet_key(surface.floors[v], surface.shape))
-        out_element[v] = fragment_element[find_fragment(surface, vertex_face[v], tet)]
+        fragment = find_fragment(surface, vertex_face[v], surface.vertex_tet[v])
+        out_element[v] = fragment_element[fragment]
 
 
 @njit

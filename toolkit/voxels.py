@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from toolkit.arrays import sorted_unique
 from toolkit.errors import SettingsError
 from toolkit.split_kernels import Surface
+from toolkit.topology import edges_of
 from toolkit.voxels_kernels import (
     count_visits,
     find_forms,
@@ -56,7 +58,10 @@ def grid_around(vertices, *, resolution=16, cell_size=None, attempt=0) -> Grid:
     low, high = vertices.min(axis=0), vertices.max(axis=0)
     longest = float((high - low).max())
     # Golden-ratio multiples spread the attempts evenly and differ along the three axes.
-    share = PADDING + 0.1 * np.modf((attempt + 1) * np.array([0.6180339887, 0.7548776662, 0.5698402910]))[0]
+    share = (
+        PADDING
+        + 0.1 * np.modf((attempt + 1) * np.array([0.6180339887, 0.7548776662, 0.5698402910]))[0]
+    )
     if cell_size is None:
         if not 1 <= resolution <= MAX_CELLS:
             raise SettingsError(f"resolution must lie in 1..{MAX_CELLS}, got {resolution}")
@@ -72,24 +77,6 @@ def grid_around(vertices, *, resolution=16, cell_size=None, attempt=0) -> Grid:
     spare = shape - (high - low) / cell_size
     origin = low - (0.5 * spare + 0.25 * (share - share.mean()).clip(-0.08, 0.08)) * cell_size
     return Grid(origin, float(cell_size), shape)
-
-
-def mesh_edges(faces):
-    """Unique undirected edges (e, 2), the edge of each triangle side (f, 3), and the faces at each edge as CSR."""
-    corners = np.stack([faces, np.roll(faces, -1, axis=1)], axis=-1).reshape(-1, 2).astype(np.int64)
-    low, high = corners.min(axis=1), corners.max(axis=1)
-    keys = low << 32 | high
-    order = np.argsort(keys, kind="stable")
-    is_first = np.empty(len(keys), bool)
-    is_first[:1] = True
-    sorted_keys = keys[order]
-    np.not_equal(sorted_keys[1:], sorted_keys[:-1], out=is_first[1:])
-    first = np.flatnonzero(is_first)
-    edges = np.stack([sorted_keys[first] >> 32, sorted_keys[first] & 0xFFFFFFFF], axis=1)
-    face_edges = np.empty(len(keys), np.int64)
-    face_edges[order] = np.cumsum(is_first) - 1
-    start = np.append(first, len(keys))
-    return edges, face_edges.reshape(-1, 3), start, order // 3
 
 
 def _pierces(points, forms, floors, faces, shape):
@@ -139,24 +126,28 @@ def surface_in_grid(vertices, faces, grid: Grid) -> Surface:
     fragment_start = np.concatenate([[0], np.cumsum(count)])
     fragment_face = np.repeat(np.arange(len(faces)), count)
     row = np.arange(fragment_start[-1]) - fragment_start[fragment_face]
-    tets, fragment_tet = np.unique(keys[start[fragment_face] + row], return_inverse=True)
+    keys = keys[start[fragment_face] + row]
+    tets = sorted_unique(keys)
 
     order = np.lexsort((r, edge))
     pierced_edges, pierce_start = np.unique(edge[order], return_index=True)
-    edges, face_edges, edge_face_start, edge_faces = mesh_edges(faces)
+    edges = edges_of(faces, len(points))
+    face_edges = np.empty(3 * len(faces), np.int64)
+    face_edges[edges.half_edges] = np.repeat(np.arange(len(edges.ends)), edges.count)
     return Surface(
         points=points,
         forms=forms,
         floors=floors,
         faces=faces,
-        edges=edges,
-        face_edges=face_edges,
-        edge_face_start=edge_face_start,
-        edge_faces=edge_faces,
+        edges=edges.ends.astype(np.int64),
+        face_edges=face_edges.reshape(-1, 3),
+        edge_face_start=edges.start.astype(np.int64),
+        edge_faces=edges.half_edges.astype(np.int64) // 3,
         shape=shape,
         tets=tets,
+        vertex_tet=np.searchsorted(tets, vertex_tet),
         fragment_start=fragment_start,
-        fragment_tet=fragment_tet.reshape(-1).astype(np.int64),
+        fragment_tet=np.searchsorted(tets, keys),
         fragment_face=fragment_face,
         pierced_edges=pierced_edges,
         pierce_start=np.append(pierce_start, len(edge)).astype(np.int64),

@@ -1,0 +1,50 @@
+"""Clipping for the check, in the plane of each triangle; shares nothing with the kernels that build the cage."""
+
+import numpy as np
+
+from toolkit.compile_kernels import njit
+
+
+@njit
+def clip_in_plane(functions, out_share, out_side):
+    """Clip triangles by linear functions given at their corners, functions (k, m, 3), positive inside.
+
+    out_share (k,): area left, as a share of the triangle; out_side (k, m): length of the side that lies on each
+    function's zero line, in barycentric units (-1 if there is none).
+    """
+    planes = functions.shape[1]
+    room = 3 + planes
+    s, t, line = np.empty(room), np.empty(room), np.empty(room, np.int64)
+    s2, t2, line2 = np.empty(room), np.empty(room), np.empty(room, np.int64)
+    for k in range(functions.shape[0]):
+        s[0], t[0], s[1], t[1], s[2], t[2] = 0.0, 0.0, 1.0, 0.0, 0.0, 1.0
+        line[0], line[1], line[2] = -1, -1, -1
+        size = 3
+        for m in range(planes):
+            f0, f1, f2 = functions[k, m, 0], functions[k, m, 1], functions[k, m, 2]
+            made = 0
+            for i in range(size):
+                j = (i + 1) % size
+                here = f0 + s[i] * (f1 - f0) + t[i] * (f2 - f0)
+                there = f0 + s[j] * (f1 - f0) + t[j] * (f2 - f0)
+                if here >= 0.0:
+                    s2[made], t2[made], line2[made] = s[i], t[i], line[i]
+                    made += 1
+                if (here >= 0.0) != (there >= 0.0):
+                    u = here / (here - there)
+                    s2[made], t2[made] = s[i] + u * (s[j] - s[i]), t[i] + u * (t[j] - t[i])
+                    line2[made] = m if here >= 0.0 else line[i]
+                    made += 1
+            size = made
+            for i in range(size):
+                s[i], t[i], line[i] = s2[i], t2[i], line2[i]
+        out_share[k] = 0.0
+        for m in range(planes):
+            out_side[k, m] = -1.0
+        for i in range(size):
+            j = (i + 1) % size
+            # Twice the area; the unit triangle's is 1.
+            out_share[k] += s[i] * t[j] - s[j] * t[i]
+            if line[i] >= 0:
+                length = np.sqrt((s[j] - s[i]) ** 2 + (t[j] - t[i]) ** 2)
+                out_side[k, line[i]] = max(out_side[k, line[i]], length)
