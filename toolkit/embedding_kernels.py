@@ -24,7 +24,7 @@ def barycentric(nodes, tet, point, out_weights):
 
 @njit
 def choose_copy(e, m, face, start, elements, home_start, homes):
-    """The element across face m of e that a triangle enters: the copy that it lay in before fitting, or nearest to that."""
+    """The element across face m of e that a triangle enters: the copy it lay in before fitting, or the nearest."""
     first, last = start[4 * e + m], start[4 * e + m + 1]
     if last - first <= 1:
         return elements[first] if last > first else -1

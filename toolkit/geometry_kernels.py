@@ -112,17 +112,25 @@ def clip_to_tet(a, b, c, planes, margin, polygon, labels, spare, spare_labels):
 @njit
 def min_dihedral_cosine(a, b, c, d):
     """Cosine of the smallest dihedral angle of a positive tet (1 is flat); 2 if the tet is not positive."""
-    if tet_volume6(a, b, c, d) <= 0.0:
+    ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    vx, vy, vz = c[0] - a[0], c[1] - a[1], c[2] - a[2]
+    wx, wy, wz = d[0] - a[0], d[1] - a[1], d[2] - a[2]
+    # Outward normals of the faces opposite d, b, c, and of the one opposite a, which closes the sum.
+    dx, dy, dz = vy * uz - vz * uy, vz * ux - vx * uz, vx * uy - vy * ux
+    if wx * dx + wy * dy + wz * dz >= 0.0:
         return 2.0
-    planes = np.empty((4, 4))
-    tet_planes(a, b, c, d, planes)
-    largest = -1.0
-    for i in range(4):
-        for j in range(i):
-            cosine = -(
-                planes[i, 0] * planes[j, 0]
-                + planes[i, 1] * planes[j, 1]
-                + planes[i, 2] * planes[j, 2]
-            )
-            largest = max(largest, cosine)
-    return largest
+    bx, by, bz = wy * vz - wz * vy, wz * vx - wx * vz, wx * vy - wy * vx
+    cx, cy, cz = uy * wz - uz * wy, uz * wx - ux * wz, ux * wy - uy * wx
+    ax, ay, az = -bx - cx - dx, -by - cy - dy, -bz - cz - dz
+    sa = 1.0 / np.sqrt(ax * ax + ay * ay + az * az)
+    sb = 1.0 / np.sqrt(bx * bx + by * by + bz * bz)
+    sc = 1.0 / np.sqrt(cx * cx + cy * cy + cz * cz)
+    sd = 1.0 / np.sqrt(dx * dx + dy * dy + dz * dz)
+    return max(
+        -(ax * bx + ay * by + az * bz) * sa * sb,
+        -(ax * cx + ay * cy + az * cz) * sa * sc,
+        -(ax * dx + ay * dy + az * dz) * sa * sd,
+        -(bx * cx + by * cy + bz * cz) * sb * sc,
+        -(bx * dx + by * dy + bz * dz) * sb * sd,
+        -(cx * dx + cy * dy + cz * dz) * sc * sd,
+    )

@@ -124,7 +124,7 @@ NEIGHBOUR, FACE_MATCH = _neighbours()
 
 
 def _tets_around_edges():
-    """Tets around the edge from a node of each parity along each direction, in cyclic order: (2, 9, 6, 4), -1 padded."""
+    """Tets around the edge from a node of each parity along each direction, in cyclic order: (2, 9, 6, 4)."""
     around = np.full((2, 9, 6, 4), -9, dtype=np.int64)
     count = np.zeros((2, 9), dtype=np.int64)
     by_nodes = _tets_of_cubes(2)

@@ -15,6 +15,8 @@ from toolkit.tet_cage import FACE_CORNERS, FaceNeighbours
 
 MIN_DIHEDRAL = 20.0
 """Smallest dihedral angle that fitting may leave in a tet [degrees]; the lattice starts at 54.7."""
+REACH = 2
+"""How many elements away a triangle may have lain before fitting to be met by the faces of a node."""
 CLEARANCE = 1e-4
 """Distance that moving faces keep from the surface, in cells."""
 
@@ -99,13 +101,19 @@ def _fans(fans, place, count):
 
 
 def _near_elements(ring_start, ring, neighbours, element_start):
-    """Elements around every outer node and their face neighbours, those that hold triangles."""
+    """Elements within REACH faces of those around every outer node, those that hold triangles."""
     rows = np.repeat(np.arange(len(ring_start) - 1), np.diff(ring_start))
-    first, last = neighbours.start[4 * ring], neighbours.start[4 * ring + 4]
-    size = last - first
-    offset = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
-    across = neighbours.elements[np.repeat(first, size) + offset]
-    rows = np.concatenate([rows, np.repeat(rows, size)])
-    elements = np.concatenate([ring, across])
+    elements = ring
+    for _ in range(REACH):
+        first, last = neighbours.start[4 * elements], neighbours.start[4 * elements + 4]
+        size = last - first
+        offset = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+        across = neighbours.elements[np.repeat(first, size) + offset]
+        start, elements = ragged(
+            np.concatenate([rows, np.repeat(rows, size)]),
+            np.concatenate([elements, across]),
+            len(ring_start) - 1,
+        )
+        rows = np.repeat(np.arange(len(start) - 1), np.diff(start))
     full = np.diff(element_start)[elements] > 0
     return ragged(rows[full], elements[full], len(ring_start) - 1)

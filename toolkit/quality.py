@@ -12,7 +12,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from toolkit.asset import Asset
-from toolkit.quality_kernels import clip_in_plane
+from toolkit.quality_kernels import clip_in_plane, find_min_dihedrals
 from toolkit.tet_cage import FACE_CORNERS, tet_volumes
 
 HEX_FACES = np.array(
@@ -72,13 +72,9 @@ def check_cage(asset: Asset) -> CageCheck:
 
 def min_dihedrals(nodes, tets):
     """Smallest dihedral angle of each tet [degrees], shape (e,)."""
-    x = nodes[tets]
-    corners = x[:, FACE_CORNERS]
-    normals = np.cross(corners[:, :, 1] - corners[:, :, 0], corners[:, :, 2] - corners[:, :, 0])
-    normals /= np.linalg.norm(normals, axis=2, keepdims=True)
-    pairs = [(i, j) for i in range(4) for j in range(i)]
-    cosines = np.stack([-np.einsum("ij,ij->i", normals[:, i], normals[:, j]) for i, j in pairs])
-    return np.degrees(np.arccos(np.clip(cosines.max(axis=0), -1.0, 1.0)))
+    cosine = np.empty(len(tets))
+    find_min_dihedrals(nodes, tets, cosine)
+    return np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
 
 
 def node_components(elements, node_count) -> int:
@@ -166,7 +162,9 @@ def _face_functions(asset, face, element, cell_size):
     nodes = (asset.cage_nodes - centre) / cell_size
     corners = (asset.surface_vertices - centre)[asset.surface_faces[face]] / cell_size
     table = FACE_CORNERS if asset.element == "tet" else HEX_FACES
-    x = nodes[asset.elements]
+    used, element = np.unique(element, return_inverse=True)
+    element = element.reshape(-1)
+    x = nodes[asset.elements[used]]
     origin = x[:, table[:, 0]]
     normals = np.cross(x[:, table[:, 1]] - origin, x[:, table[:, 2]] - origin)
     normals /= np.linalg.norm(normals, axis=2, keepdims=True)

@@ -48,3 +48,28 @@ def clip_in_plane(functions, out_share, out_side):
             if line[i] >= 0:
                 length = np.sqrt((s[j] - s[i]) ** 2 + (t[j] - t[i]) ** 2)
                 out_side[k, line[i]] = max(out_side[k, line[i]], length)
+
+
+@njit
+def find_min_dihedrals(nodes, tets, out_cosine):
+    """Cosine of the smallest dihedral angle of each tet, from the gradients of its barycentric coordinates."""
+    g = np.empty((4, 3))
+    for e in range(tets.shape[0]):
+        a, b, c, d = nodes[tets[e, 0]], nodes[tets[e, 1]], nodes[tets[e, 2]], nodes[tets[e, 3]]
+        for x in range(3):
+            y, z = (x + 1) % 3, (x + 2) % 3
+            # Cofactors of the edge matrix: gradients up to the common factor 1 / (6 volume).
+            g[1, x] = (c[y] - a[y]) * (d[z] - a[z]) - (c[z] - a[z]) * (d[y] - a[y])
+            g[2, x] = (d[y] - a[y]) * (b[z] - a[z]) - (d[z] - a[z]) * (b[y] - a[y])
+            g[3, x] = (b[y] - a[y]) * (c[z] - a[z]) - (b[z] - a[z]) * (c[y] - a[y])
+            g[0, x] = -g[1, x] - g[2, x] - g[3, x]
+        largest = -1.0
+        for i in range(4):
+            for j in range(i):
+                dot, ii, jj = 0.0, 0.0, 0.0
+                for x in range(3):
+                    dot += g[i, x] * g[j, x]
+                    ii += g[i, x] * g[i, x]
+                    jj += g[j, x] * g[j, x]
+                largest = max(largest, -dot / np.sqrt(ii * jj))
+        out_cosine[e] = largest

@@ -375,7 +375,7 @@ def jump_along(surface, face, dx, dy, dz):
 
 @njit
 def face_ray(surface, s, m, u0, v0, members, crossed):
-    """Follow a ray in face m of tet s from (u0, v0) along +u: the first node it meets and the winding number at its start.
+    """Follow a ray in face m of tet s from (u0, v0) along +u: the first node met, the winding number at the start.
 
     `members`: the tet's fragments. The node is a fragment, or a corner of the tet, in union-find numbering.
     """
@@ -514,26 +514,26 @@ def join_shells(surface, s, members, crossed, parent):
     roots = np.empty(n, np.int64)
     for a in range(n):
         roots[a] = find_root(parent, members[a])
-    for a in range(n):
-        is_first = True
+    by_root, order = roots.copy(), np.arange(n)
+    sort_with(by_root, order, n)
+    first = 0
+    while first < n:
+        last = first
         is_shell = True
-        for b in range(n):
-            if roots[b] == roots[a]:
-                is_shell &= crossed[members[b]] == 0
-                is_first &= b >= a
-        if not (is_first and is_shell):
-            continue
         top = -1
-        for b in range(n):
-            if roots[b] == roots[a]:
-                face = surface.fragment_face[members[b]]
-                for c in range(3):
-                    v = surface.faces[face, c]
-                    if top < 0 or surface.points[v, 0] > surface.points[top, 0]:
-                        top = v
-        node, winding = tet_ray(surface, s, top, roots[a], members, roots, crossed)
-        if winding != 0 and node >= 0:
-            join(parent, node, members[a])
+        while last < n and by_root[last] == by_root[first]:
+            fragment = members[order[last]]
+            is_shell &= crossed[fragment] == 0
+            for c in range(3):
+                v = surface.faces[surface.fragment_face[fragment], c]
+                if top < 0 or surface.points[v, 0] > surface.points[top, 0]:
+                    top = v
+            last += 1
+        if is_shell:
+            node, winding = tet_ray(surface, s, top, by_root[first], members, roots, crossed)
+            if winding != 0 and node >= 0:
+                join(parent, node, by_root[first])
+        first = last
 
 
 @njit
@@ -656,14 +656,27 @@ def cross_inside(surface, face, other, tet):
 
 @njit
 def join_crossings(surface, s, members, parent):
-    """Link 5 in tet s."""
-    for a in range(members.shape[0]):
+    """Link 5 in tet s: triangles of different pieces whose x-ranges overlap, swept in order of x."""
+    n = members.shape[0]
+    low, order = np.empty(n), np.arange(n)
+    high = np.empty(n)
+    p = surface.points
+    for a in range(n):
         face = surface.fragment_face[members[a]]
-        for b in range(a + 1, members.shape[0]):
-            if find_root(parent, members[a]) != find_root(parent, members[b]):
-                other = surface.fragment_face[members[b]]
-                if cross_inside(surface, face, other, surface.tets[s]):
-                    join(parent, members[a], members[b])
+        u, v, w = surface.faces[face, 0], surface.faces[face, 1], surface.faces[face, 2]
+        low[a] = min(p[u, 0], p[v, 0], p[w, 0])
+        high[a] = max(p[u, 0], p[v, 0], p[w, 0])
+    sort_with(low, order, n)
+    for a in range(n):
+        fragment = members[order[a]]
+        face = surface.fragment_face[fragment]
+        b = a + 1
+        while b < n and low[b] <= high[order[a]]:
+            other = members[order[b]]
+            if find_root(parent, fragment) != find_root(parent, other):
+                if cross_inside(surface, face, surface.fragment_face[other], surface.tets[s]):
+                    join(parent, fragment, other)
+            b += 1
 
 
 @njit
@@ -846,7 +859,7 @@ def number_nodes(parent, tets, element_tet, shape, out_node, out_position):
 
 @njit
 def has_solid_corner(tets, shape, line_start, line_r, line_sum, out_solid):
-    """Whether the first corner of each tet (keys) lies in the solid; enough for tets that the surface does not touch."""
+    """Whether the first corner of each tet (keys) lies in the solid; enough for tets free of surface."""
     cube = np.empty(3, np.int64)
     for t in range(tets.shape[0]):
         k = cube_of(tets[t], shape, cube)
