@@ -58,20 +58,28 @@ def hexes_of(elements: Elements, shape, *, split=True) -> Hexes:
     number[order] = np.arange(len(order))
     of_element, cell = number[of_element], cube[first][order]
 
+    at = _places(cube, shape)
+    # With a margin the steps to the neighbours differ along x, y and z, also in a grid of one cell across.
+    room = np.asarray(shape) + 2
+    padded = (at[:, 2] * room[1] + at[:, 1]) * room[0] + at[:, 0]
     corner_parent = np.arange(8 * len(cell))
-    join_hex_corners(of_element, cube, elements.glue, shape, CORNERS, corner_parent)
+    join_hex_corners(of_element, padded, elements.glue, room, CORNERS, corner_parent)
     while (corner_parent[corner_parent] != corner_parent).any():
         corner_parent = corner_parent[corner_parent]
-    at = np.stack(
-        [cell % shape[0], cell // shape[0] % shape[1], cell // (shape[0] * shape[1])], axis=1
-    )
-    corners = (at[:, None] + CORNERS).reshape(-1, 3)
+    corners = (_places(cell, shape)[:, None] + CORNERS).reshape(-1, 3)
     if split:
         roots, node = np.unique(corner_parent, return_inverse=True)
         nodes = corners[roots]
     else:
         nodes, node = np.unique(corners, axis=0, return_inverse=True)
     return _without_twins(nodes.astype(float), node.reshape(-1, 8), cell, of_element)
+
+
+def _places(cube, shape):
+    """Integer positions of cubes from their numbers, shape (n, 3)."""
+    return np.stack(
+        [cube % shape[0], cube // shape[0] % shape[1], cube // (shape[0] * shape[1])], axis=1
+    )
 
 
 def _without_twins(nodes, hexes, cell, of_element):

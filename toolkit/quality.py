@@ -131,7 +131,7 @@ def _triangle_problems(asset, cell_size):
 
 def _torn_count(asset, face, element, side):
     """Triangles with a clip that ends on an element face which no claiming element of another cell shares."""
-    face_number = _face_numbers(asset)
+    face_number = face_numbers(asset)
     row, m = np.nonzero(side >= 0.0)
     key = face[row] * (int(face_number.max(initial=0)) + 1) + face_number[element[row], m]
     _, group = np.unique(key, return_inverse=True)
@@ -145,7 +145,7 @@ def _torn_count(asset, face, element, side):
     return len(np.unique(face[row[is_torn]]))
 
 
-def _face_numbers(asset):
+def face_numbers(asset):
     """A number for every element face, equal where all nodes are the same, shape (e, 4|6)."""
     table = FACE_CORNERS if asset.element == "tet" else HEX_FACES
     nodes = np.sort(asset.elements[:, table], axis=2).reshape(-1, table.shape[1])

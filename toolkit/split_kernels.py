@@ -36,6 +36,9 @@ from toolkit.voxels_kernels import (
     winding_at,
 )
 
+GENERIC = 0.41421356
+"""Where rays pass a segment or triangle: at no simple fraction, so that they do not meet other corners."""
+
 
 class Surface(NamedTuple):
     """The surface in its lattice, as arrays; lengths in cells."""
@@ -374,6 +377,15 @@ def jump_along(surface, face, dx, dy, dz):
 
 
 @njit
+def segment_hit(ends, au, av, v0):
+    """The u at which a segment crosses the line v = v0, -inf if it does not; half-open, so chains agree."""
+    va, vb = ends[0, av], ends[1, av]
+    if (va > v0) == (vb > v0):
+        return -np.inf
+    return ends[0, au] + (v0 - va) / (vb - va) * (ends[1, au] - ends[0, au])
+
+
+@njit
 def face_ray(surface, s, m, u0, v0, members, crossed):
     """Follow a ray in face m of tet s from (u0, v0) along +u: the first node met, the winding number at the start.
 
@@ -404,10 +416,7 @@ def face_ray(surface, s, m, u0, v0, members, crossed):
         face = surface.fragment_face[fragment]
         if cut_by_plane(surface, face, form, level, ends, edges) < 2:
             continue
-        va, vb = ends[0, av], ends[1, av]
-        if (va > v0) == (vb > v0):
-            continue
-        u = ends[0, au] + (v0 - va) / (vb - va) * (ends[1, au] - ends[0, au])
+        u = segment_hit(ends, au, av, v0)
         if u > u0 and u < u_exit:
             total += jump_along(surface, face, along[0], along[1], along[2])
             if u < nearest:
@@ -455,114 +464,124 @@ def edge_direction(step):
 
 @njit
 def join_face_loops(surface, s, members, crossed, parent):
-    """Link 3 in tet s."""
+    """Link 3 in tet s. Rays start where a line through the inside of a segment leaves the loop for the last time:
+    through a vertex they would graze the flat sides that modelled objects are full of."""
     corners = np.empty((3, 3), np.int64)
     ends = np.empty((2, 3))
     edges = np.empty(2, np.int64)
     n = members.shape[0]
+    keys, owner = np.empty(2 * n, np.int64), np.empty(2 * n, np.int64)
     for m in range(4):
         form, level = face_plane(surface.tets[s], m, surface.shape, corners)
         au, av, _, _ = plane_axes(form)
         # Curves on the face: its segments, joined where they share a mesh edge.
         curve = np.arange(n)
-        border = np.zeros(n, np.bool_)
-        keys = np.empty(2 * n, np.int64)
-        owner = np.empty(2 * n, np.int64)
-        best_u = np.full(n, -np.inf)
-        best_v = np.zeros(n)
+        is_open = np.zeros(n, np.bool_)
+        height, level_v = np.full(n, -1.0), np.zeros(n)
         count = 0
         for a in range(n):
-            fragment = members[a]
-            if not crossed[fragment] & (1 << m):
-                border[a] = True
+            is_open[a] = not crossed[members[a]] & (1 << m) or crossed[members[a]] & (16 << m)
+            if not crossed[members[a]] & (1 << m):
                 continue
-            face = surface.fragment_face[fragment]
-            if cut_by_plane(surface, face, form, level, ends, edges) < 2 or crossed[fragment] & (
-                16 << m
-            ):
-                border[a] = True
-                if not crossed[fragment] & (16 << m):
-                    continue
+            face = surface.fragment_face[members[a]]
+            if cut_by_plane(surface, face, form, level, ends, edges) < 2:
+                is_open[a] = True
+                continue
             for e in range(2):
                 keys[count], owner[count] = edges[e], a
                 count += 1
-                if ends[e, au] > best_u[a]:
-                    best_u[a], best_v[a] = ends[e, au], ends[e, av]
+            height[a] = abs(ends[1, av] - ends[0, av])
+            level_v[a] = ends[0, av] + GENERIC * (ends[1, av] - ends[0, av])
         sort_with(keys, owner, count)
         for p in range(1, count):
             if keys[p] == keys[p - 1]:
                 join(curve, owner[p], owner[p - 1])
-        touches_border = np.zeros(n, np.bool_)
-        loop_u = np.full(n, -np.inf)
-        loop_v = np.zeros(n)
+        # Per loop: whether it is open, and the height of its steepest segment.
         for a in range(n):
             root = find_root(curve, a)
-            touches_border[root] |= border[a]
-            if best_u[a] > loop_u[root]:
-                loop_u[root], loop_v[root] = best_u[a], best_v[a]
+            is_open[root] |= is_open[a]
+            if height[a] > height[root]:
+                height[root], level_v[root] = height[a], level_v[a]
+        last_u = np.full(n, -np.inf)
         for a in range(n):
-            if find_root(curve, a) == a and not touches_border[a]:
-                node, winding = face_ray(surface, s, m, loop_u[a], loop_v[a], members, crossed)
+            root = find_root(curve, a)
+            if not is_open[root]:
+                face = surface.fragment_face[members[a]]
+                cut_by_plane(surface, face, form, level, ends, edges)
+                last_u[root] = max(last_u[root], segment_hit(ends, au, av, level_v[root]))
+        for a in range(n):
+            if find_root(curve, a) == a and not is_open[a] and height[a] > 0.0:
+                node, winding = face_ray(surface, s, m, last_u[a], level_v[a], members, crossed)
                 if winding != 0 and node >= 0:
                     join(parent, node, members[a])
 
 
 @njit
 def join_shells(surface, s, members, crossed, parent):
-    """Link 4 in tet s."""
+    """Link 4 in tet s, with rays that start as those of link 3 do."""
     n = members.shape[0]
     roots = np.empty(n, np.int64)
     for a in range(n):
         roots[a] = find_root(parent, members[a])
     by_root, order = roots.copy(), np.arange(n)
     sort_with(by_root, order, n)
+    p = surface.points
     first = 0
     while first < n:
         last = first
         is_shell = True
-        top = -1
+        largest, y, z = -1.0, 0.0, 0.0
         while last < n and by_root[last] == by_root[first]:
             fragment = members[order[last]]
             is_shell &= crossed[fragment] == 0
-            for c in range(3):
-                v = surface.faces[surface.fragment_face[fragment], c]
-                if top < 0 or surface.points[v, 0] > surface.points[top, 0]:
-                    top = v
+            a, b, c = surface.faces[surface.fragment_face[fragment]]
+            area = abs(
+                (p[b, 1] - p[a, 1]) * (p[c, 2] - p[a, 2])
+                - (p[b, 2] - p[a, 2]) * (p[c, 1] - p[a, 1])
+            )
+            if area > largest:
+                largest = area
+                y = p[a, 1] + 0.5 * GENERIC * (p[b, 1] + p[c, 1] - 2.0 * p[a, 1])
+                z = p[a, 2] + 0.5 * GENERIC * (p[b, 2] + p[c, 2] - 2.0 * p[a, 2])
             last += 1
-        if is_shell:
-            node, winding = tet_ray(surface, s, top, by_root[first], members, roots, crossed)
+        if is_shell and largest > 0.0:
+            node, winding = tet_ray(surface, s, y, z, by_root[first], members, roots, crossed)
             if winding != 0 and node >= 0:
                 join(parent, node, by_root[first])
         first = last
 
 
 @njit
-def tet_ray(surface, s, vertex, own_root, members, roots, crossed):
-    """Follow a ray along +x from a vertex inside tet s: the first node it meets and the winding number at its start."""
-    origin = surface.points[vertex]
-    total, nearest, first_hit = 0, np.inf, -1
+def tet_ray(surface, s, y, z, own_root, members, roots, crossed):
+    """Follow the x-line at (y, z) from where it last leaves a shell in tet s: the first node met, the winding there."""
+    start = -np.inf
+    for b in range(members.shape[0]):
+        if roots[b] == own_root:
+            start = max(start, line_hit(surface, surface.fragment_face[members[b]], y, z))
+    at = np.array([start, y, z])
     x_exit, m_exit = np.inf, 0
     corners = np.empty((3, 3), np.int64)
     for m in range(4):
         form, level = face_plane(surface.tets[s], m, surface.shape, corners)
-        slope = FORMS[form, 0]
-        if slope == 0.0:
+        if FORMS[form, 0] == 0.0:
             continue
-        x = origin[0] + (level - surface.forms[vertex, form]) / slope
-        if x > origin[0] and x < x_exit:
+        here = FORMS[form, 0] * at[0] + FORMS[form, 1] * at[1] + FORMS[form, 2] * at[2]
+        x = start + (level - here) / FORMS[form, 0]
+        if x > start and x < x_exit:
             x_exit, m_exit = x, m
+    total, nearest, first_hit = 0, np.inf, -1
     for b in range(members.shape[0]):
         if roots[b] == own_root:
             continue
         face = surface.fragment_face[members[b]]
-        x = line_hit(surface, face, origin[1], origin[2])
-        if x > origin[0] and x < x_exit:
+        x = line_hit(surface, face, y, z)
+        if x > start and x < x_exit:
             total += jump_along(surface, face, 1.0, 0.0, 0.0)
             if x < nearest:
                 nearest, first_hit = x, members[b]
     form, _ = face_plane(surface.tets[s], m_exit, surface.shape, corners)
     au, av, _, _ = plane_axes(form)
-    at = np.array([x_exit, origin[1], origin[2]])
+    at[0] = x_exit
     node, winding = face_ray(surface, s, m_exit, at[au], at[av], members, crossed)
     return (first_hit if first_hit >= 0 else node), winding - total
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from toolkit.arrays import as_indices, as_points, frozen
 
-FACE_CORNERS = np.array([[1, 3, 2], [0, 2, 3], [0, 3, 1], [0, 1, 2]])
+FACE_CORNERS = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
 """Corners of the face opposite each corner of a tet, counter-clockwise seen from outside."""
 
 

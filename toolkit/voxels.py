@@ -26,7 +26,7 @@ MAX_CELLS = 2048
 """Largest number of cells along one side: tet keys and edge keys then stay far below 2^63."""
 
 PADDING = 0.02
-"""Free space around the surface on every side, in cells at least, plus what `_offset` adds."""
+"""Free space around the surface on every side, in cells at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,16 +66,19 @@ def grid_around(vertices, *, resolution=16, cell_size=None, attempt=0) -> Grid:
         if not 1 <= resolution <= MAX_CELLS:
             raise SettingsError(f"resolution must lie in 1..{MAX_CELLS}, got {resolution}")
         cell_size = longest / (resolution - 2 * share.max()) if resolution > 1 else longest * 1.4
-    elif not cell_size > 0:
-        raise SettingsError(f"cell size must be greater than 0, got {cell_size}")
-    shape = np.ceil((high - low) / cell_size + 2 * share).astype(np.int64)
+    elif not 0 < cell_size < np.inf:
+        raise SettingsError(f"cell size must be greater than 0 and finite, got {cell_size}")
+    # A whole number of cells must not become one more by rounding.
+    shape = np.ceil((high - low) / cell_size + 2 * share - 1e-9).astype(np.int64)
     if shape.max() > MAX_CELLS + 1:
         raise SettingsError(
             f"cell size {cell_size:g} gives {shape.max()} cells across; "
             f"use at least {longest / MAX_CELLS:.3g}"
         )
     spare = shape - (high - low) / cell_size
-    origin = low - (0.5 * spare + 0.25 * (share - share.mean()).clip(-0.08, 0.08)) * cell_size
+    # Not about the mean of the shares: the shifts would add up to zero, and f3 would be whole in the middle of a
+    # symmetric model. This way PADDING is left on both sides.
+    origin = low - (0.5 * spare + 0.25 * (share - PADDING)) * cell_size
     return Grid(origin, float(cell_size), shape)
 
 

@@ -1,0 +1,83 @@
+"""Shortest ways through a cage, for the claim that limbs stay apart and are not torn.
+
+A way runs from element to element through the middles of shared faces, as the surface does when it is walked.
+"""
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import dijkstra
+
+from toolkit.quality import HEX_FACES, face_numbers
+from toolkit.tet_cage import FACE_CORNERS
+
+
+def ray_hit(vertices, faces, origin, direction):
+    """(triangle, point) where a ray first meets a surface, at least 1e-6 of the surface's size away."""
+    a, b, c = (vertices[faces[:, i]] for i in range(3))
+    n = np.cross(b - a, c - a)
+    slope = n @ direction
+    facing = np.flatnonzero(slope != 0)
+    a, b, c, n = a[facing], b[facing], c[facing], n[facing]
+    t = np.einsum("ij,ij->i", a - origin, n) / slope[facing]
+    hit = origin + t[:, None] * direction
+    inside = t > 1e-6 * np.ptp(vertices, axis=0).max()
+    # A ray along a shared side may be rounded to either of its triangles, so both count.
+    slack = 1e-9 * np.einsum("ij,ij->i", n, n)
+    for p, q in ((a, b), (b, c), (c, a)):
+        inside &= np.einsum("ij,ij->i", np.cross(q - p, hit - p), n) >= -slack
+    first = np.flatnonzero(inside)[t[inside].argmin()]
+    return int(facing[first]), hit[first]
+
+
+class CagePaths:
+    """Ways through the shared faces of a cage between points of its surface."""
+
+    def __init__(self, asset):
+        self.asset = asset
+        self.owner = np.repeat(np.arange(len(asset.elements)), np.diff(asset.piece_start))
+        number = face_numbers(asset)
+        count = int(number.max()) + 1
+        cells = np.repeat(asset.element_cell, number.shape[1])
+        low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, -1)
+        np.minimum.at(low, number.ravel(), cells)
+        np.maximum.at(high, number.ravel(), cells)
+        self.is_shared = (low != high)[number]
+        self.faces = number
+        table = FACE_CORNERS if asset.element == "tet" else HEX_FACES
+        self.middle = np.empty((count, 3))
+        self.middle[number] = asset.cage_nodes[asset.elements[:, table]].mean(axis=2)
+        self.graph = self._graph(count)
+
+    def _graph(self, count):
+        sides = self.faces.shape[1]
+        ends = []
+        for i in range(sides):
+            for j in range(i):
+                both = self.is_shared[:, i] & self.is_shared[:, j]
+                ends.append(self.faces[both][:, [i, j]])
+        ends = np.unique(np.sort(np.concatenate(ends), axis=1), axis=0)
+        length = np.linalg.norm(self.middle[ends[:, 0]] - self.middle[ends[:, 1]], axis=1)
+        return coo_matrix((length, (ends[:, 0], ends[:, 1])), shape=(count, count)).tocsr()
+
+    def element_at(self, triangle, point):
+        """The element of a triangle that holds a point on it: the one whose faces it is deepest inside."""
+        claims = self.owner[self.asset.piece_triangles == triangle]
+        return int(max(claims, key=lambda element: self._depth(element, point)))
+
+    def _depth(self, element, point):
+        x = self.asset.cage_nodes[self.asset.elements[element]]
+        if len(x) == 8:
+            return min((point - x[0]).min(), (x[6] - point).min())
+        weights = np.linalg.solve((x[1:] - x[0]).T, point - x[0])
+        return min(weights.min(), 1.0 - weights.sum())
+
+    def length(self, start, end):
+        """Length of the way between two (triangle, point) [m]; straight if one element holds both."""
+        first, last = self.element_at(*start), self.element_at(*end)
+        if first == last:
+            return float(np.linalg.norm(start[1] - end[1]))
+        doors, exits = (self.faces[e][self.is_shared[e]] for e in (first, last))
+        to_doors = np.linalg.norm(self.middle[doors] - start[1], axis=1)
+        to_exits = np.linalg.norm(self.middle[exits] - end[1], axis=1)
+        between = dijkstra(self.graph, directed=False, indices=doors)[:, exits]
+        return float((to_doors[:, None] + between + to_exits).min())
