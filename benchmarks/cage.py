@@ -130,9 +130,8 @@ def time_growth(path):
     """Time and traced memory against triangles (by subdivision) and against kept cells (by resolution)."""
     mesh = toolkit.read_mesh(path)
     rows = []
-    print(
-        f"\n{path.stem}: growth\n{'triangles':>9s} {'tets':>9s} {'seconds':>8s} {'MB':>7s} {'us per (triangle + tet)':>24s}"
-    )
+    heads = f"{'triangles':>9s} {'tets':>9s} {'seconds':>8s} {'MB':>7s} {'us per (triangle + tet)':>24s}"
+    print(f"\n{path.stem}: growth\n{heads}")
     steps = [(s, 16) for s in range(4)] + [(0, r) for r in (32, 64, 128)]
     for subdivisions, resolution in steps:
         vertices, faces = subdivided(mesh.vertices, mesh.faces, subdivisions)

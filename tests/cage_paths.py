@@ -6,6 +6,7 @@ A way runs from element to element through the middles of shared faces, as the s
 import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import dijkstra
+from scipy.spatial import cKDTree
 
 from toolkit.quality import HEX_FACES, face_numbers
 from toolkit.tet_cage import FACE_CORNERS
@@ -27,6 +28,24 @@ def ray_hit(vertices, faces, origin, direction):
         inside &= np.einsum("ij,ij->i", np.cross(q - p, hit - p), n) >= -slack
     first = np.flatnonzero(inside)[t[inside].argmin()]
     return int(facing[first]), hit[first]
+
+
+def close_but_far(asset, reach, way, most=300):
+    """Pairs of (triangle, point) on a surface, at most `reach` apart but over `way` along the surface [m]."""
+    faces, vertices = asset.surface_faces, asset.surface_vertices
+    ends = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+    length = np.linalg.norm(vertices[ends[:, 0]] - vertices[ends[:, 1]], axis=1)
+    graph = coo_matrix((length, (ends[:, 0], ends[:, 1])), shape=(len(vertices),) * 2).tocsr()
+    triangle = np.zeros(len(vertices), int)
+    triangle[faces.ravel()] = np.repeat(np.arange(len(faces)), 3)
+    pairs = []
+    tree = cKDTree(vertices)
+    for a in range(0, len(vertices), max(1, len(vertices) // 400)):
+        near = np.array(tree.query_ball_point(vertices[a], reach))
+        away = dijkstra(graph, directed=False, indices=a, limit=way)[near]
+        pairs += [(a, b) for b in near[np.isinf(away)]]
+    pairs = pairs[:: max(1, len(pairs) // most)]
+    return [tuple((triangle[v], vertices[v]) for v in pair) for pair in pairs]
 
 
 class CagePaths:

@@ -116,7 +116,7 @@ class TurnedBoxes:
     @staticmethod
     def _planes(corners):
         planes = []
-        for axis, step in enumerate((4, 2, 1)):
+        for step in (4, 2, 1):
             normal = corners[step] - corners[0]
             length = np.linalg.norm(normal)
             normal = normal / length

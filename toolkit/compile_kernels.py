@@ -70,5 +70,5 @@ def njit(function):
 
 
 def is_compiled() -> bool:
-    """Whether compiled code was found on disk, that is, whether this is not the first run."""
-    return CACHE_FOLDER is not None and any(CACHE_FOLDER.rglob("*.nbi"))
+    """Whether a whole cage was built before with this code: its last kernel, the check's, is on disk."""
+    return CACHE_FOLDER is not None and any(CACHE_FOLDER.rglob("quality_kernels.*.nbi"))

@@ -187,6 +187,81 @@ def sweep_hits(
 
 
 @njit
+def worst_cosine_at(i, at, nodes, tets, ring):
+    """worst_cosine with node i moved to another place."""
+    x, y, z = nodes[i, 0], nodes[i, 1], nodes[i, 2]
+    nodes[i, 0], nodes[i, 1], nodes[i, 2] = at[0], at[1], at[2]
+    worst = worst_cosine(nodes, tets, ring)
+    nodes[i, 0], nodes[i, 1], nodes[i, 2] = x, y, z
+    return worst
+
+
+@njit
+def fan_hits(
+    i, target, nodes, fan, points, faces, element_faces, box, runs, run_count, margin, buffers
+):
+    """Whether a face of the fan would sweep over a triangle of the runs if node i moved to target."""
+    for f in range(fan.shape[0]):
+        if sweep_hits(
+            nodes[i], target, nodes[fan[f, 0]], nodes[fan[f, 1]],
+            points, faces, element_faces, box, runs, run_count, margin, buffers,
+        ):  # fmt: skip
+            return True
+    return False
+
+
+@njit
+def advance(
+    i, step, nodes, tets, ring, fan, near_elements, element_start, element_faces, box, points, faces,
+    limit, margin, runs, buffers,
+):  # fmt: skip
+    """Move node i by as much of a step as shape and surface allow; returns whether it moved.
+
+    The step is halved until the tets around keep their dihedral angles, which is the cheaper test, and then until no
+    outer face sweeps over the surface either.
+    """
+    target, low, high = np.empty(3), np.empty(3), np.empty(3)
+    tries = 0
+    run_count = -1
+    while tries < HALVINGS:
+        for axis in range(3):
+            target[axis] = nodes[i, axis] + step[axis]
+            step[axis] *= 0.5
+        tries += 1
+        if worst_cosine_at(i, target, nodes, tets, ring) > limit:
+            continue
+        if run_count < 0:
+            for axis in range(3):
+                low[axis] = min(nodes[i, axis], target[axis])
+                high[axis] = max(nodes[i, axis], target[axis])
+                for f in range(fan.shape[0]):
+                    for c in range(2):
+                        low[axis] = min(low[axis], nodes[fan[f, c], axis])
+                        high[axis] = max(high[axis], nodes[fan[f, c], axis])
+                low[axis] -= margin
+                high[axis] += margin
+            run_count = gather_near(low, high, near_elements, element_start, box, runs)
+        if not fan_hits(
+            i,
+            target,
+            nodes,
+            fan,
+            points,
+            faces,
+            element_faces,
+            box,
+            runs,
+            run_count,
+            margin,
+            buffers,
+        ):
+            for axis in range(3):
+                nodes[i, axis] = target[axis]
+            return True
+    return False
+
+
+@njit
 def fit_pass(
     nodes, tets, outer_nodes, ring_start, ring, fan_start, fan, near_start, near_elements,
     element_start, element_faces, box, points, faces, relaxation, cosine_limit, margin,
@@ -206,8 +281,7 @@ def fit_pass(
         np.empty(8, np.int64),
     )
     runs = np.empty((box.shape[0], 3), np.int64)
-    target, step, old = np.empty(3), np.empty(3), np.empty(3)
-    low, high = np.empty(3), np.empty(3)
+    step = np.empty(3)
     moved = 0
     clock = max(moved_at.max(), tried_at.max())
     for n in range(outer_nodes.shape[0]):
@@ -221,62 +295,18 @@ def fit_pass(
             continue
         clock += 1
         tried_at[i] = clock
-        odt_optimum(i, nodes, tets, own, target)
+        odt_optimum(i, nodes, tets, own, step)
         for axis in range(3):
-            old[axis] = nodes[i, axis]
-            step[axis] = relaxation * (target[axis] - old[axis])
-        # Quality first: it is the cheaper test.
+            step[axis] = relaxation * (step[axis] - nodes[i, axis])
         limit = max(cosine_limit, worst_cosine(nodes, tets, own))
-        tries = 0
-        while tries < HALVINGS:
-            for axis in range(3):
-                nodes[i, axis] = old[axis] + step[axis]
-            if worst_cosine(nodes, tets, own) <= limit:
-                break
-            for axis in range(3):
-                step[axis] *= 0.5
-            tries += 1
-        for axis in range(3):
-            target[axis] = nodes[i, axis]
-            nodes[i, axis] = old[axis]
-            low[axis] = min(old[axis], target[axis])
-            high[axis] = max(old[axis], target[axis])
-        if tries == HALVINGS:
-            continue
-        for f in range(fan_start[n], fan_start[n + 1]):
-            for c in range(2):
-                for axis in range(3):
-                    low[axis] = min(low[axis], nodes[fan[f, c], axis])
-                    high[axis] = max(high[axis], nodes[fan[f, c], axis])
-        for axis in range(3):
-            low[axis] -= margin
-            high[axis] += margin
+        faces_here = fan[fan_start[n] : fan_start[n + 1]]
         near = near_elements[near_start[n] : near_start[n + 1]]
-        run_count = gather_near(low, high, near, element_start, box, runs)
-        while tries < HALVINGS:
-            hit = False
-            for f in range(fan_start[n], fan_start[n + 1]):
-                if sweep_hits(
-                    old, target, nodes[fan[f, 0]], nodes[fan[f, 1]],
-                    points, faces, element_faces, box, runs, run_count, margin, buffers,
-                ):  # fmt: skip
-                    hit = True
-                    break
-            if not hit:
-                break
-            for axis in range(3):
-                target[axis] = 0.5 * (old[axis] + target[axis])
-            tries += 1
-        if tries == HALVINGS:
-            continue
-        # A shorter step keeps the dihedrals only if it is checked again.
-        for axis in range(3):
-            nodes[i, axis] = target[axis]
-        if worst_cosine(nodes, tets, own) > limit:
-            for axis in range(3):
-                nodes[i, axis] = old[axis]
-            continue
-        moved += 1
-        clock += 1
-        moved_at[i] = clock
+        has_moved = advance(
+            i, step, nodes, tets, own, faces_here, near, element_start, element_faces, box,
+            points, faces, limit, margin, runs, buffers,
+        )  # fmt: skip
+        if has_moved:
+            moved += 1
+            clock += 1
+            moved_at[i] = clock
     return moved

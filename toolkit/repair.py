@@ -30,13 +30,14 @@ from toolkit.topology import (
     Edges,
     components_of,
     edges_of,
-    fan_count,
+    fans_of,
     is_degenerate,
     is_duplicate,
     joined,
     numbered,
     patches_of,
     shells_of,
+    unpinched,
     welded,
 )
 
@@ -46,7 +47,7 @@ class Solid:
     """A closed surface: the faces of a mesh, welded and wound alike, and caps over its holes."""
 
     vertices: NDArray[np.float64]
-    """Positions [m], shape (n, 3): those that faces use, each place once, then centres of caps."""
+    """Positions [m], shape (n, 3): those that faces use, each once, then centres of caps, then doubles."""
     faces: NDArray[np.int32]
     """Vertex indices, shape (f, 3), counter-clockwise from outside; the mesh's first, then caps."""
     source_face: NDArray[np.int32]
@@ -97,6 +98,13 @@ def solid_of(mesh: TriMesh) -> Solid:
         vertices = np.concatenate([vertices, centre + diagonal * centres])
         source = np.concatenate([source, np.full(len(caps), -1, dtype=np.int32)])
         assert not edges_of(faces, len(vertices)).net.any(), "the caps do not close the surface"
+
+    whole = len(vertices)
+    vertices, faces = unpinched(vertices, faces, edges_of(faces, whole) if len(caps) else edges)
+    local = np.concatenate([local, (vertices[whole:] - centre) / diagonal])
+    if len(vertices) > whole:
+        pinched = counted(len(vertices) - whole, "vertex", "vertices")
+        notes.append(f"{pinched} where parts meet in a point doubled.")
 
     facing = facing_of(local, faces, shell, shell_count)
     if abs(facing.volume.sum()) <= _least_volume(vertices, diagonal):
@@ -262,7 +270,7 @@ def mesh_report(mesh: TriMesh) -> MeshReport:
     is_closed = len(faces) > 0 and bool((counts == 2).all())
     components = components_of(len(faces), edges)[1] if len(faces) else 0
     genus = None
-    if is_closed and is_wound and fan_count(faces, edges) == len(vertices):
+    if is_closed and is_wound and fans_of(faces, edges)[1] == len(vertices):
         genus = (2 * components - len(vertices) + len(counts) - len(faces)) // 2
     low, high = mesh.bounds()
     values = dict(

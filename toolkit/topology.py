@@ -129,10 +129,14 @@ def components_of(face_count, edges: Edges):
     return numbered(joined(face_count, pairs[edge[1:] == edge[:-1]])[0])
 
 
-def fan_count(faces, edges: Edges) -> int:
-    """Number of fans of faces around vertices: more than vertices if two fans meet in one."""
-    first = edges.start[:-1][edges.count == 2]
-    one, two = edges.half_edges[first], edges.half_edges[first + 1]
+def fans_of(faces, edges: Edges):
+    """(fan, count) of face corners, shape (3f,): corners at one vertex joined across shared edges.
+
+    More fans than vertices: parts meet in a point.
+    """
+    edge = np.repeat(np.arange(len(edges.net)), edges.count)
+    is_pair = edge[1:] == edge[:-1]
+    one, two = edges.half_edges[:-1][is_pair], edges.half_edges[1:][is_pair]
     one_next, two_next = one - one % 3 + (one + 1) % 3, two - two % 3 + (two + 1) % 3
     is_same = faces.ravel()[one] == faces.ravel()[two]
     pairs = np.concatenate(
@@ -141,7 +145,23 @@ def fan_count(faces, edges: Edges) -> int:
             np.stack([one_next, np.where(is_same, two_next, two)], axis=1),
         ]
     )
-    return numbered(joined(3 * len(faces), pairs)[0])[1]
+    return numbered(joined(3 * len(faces), pairs)[0])
+
+
+def unpinched(vertices, faces, edges: Edges):
+    """(vertices, faces) with a vertex of its own for every fan; the first fan keeps the old one."""
+    fan, count = fans_of(faces, edges)
+    if count == len(vertices):
+        return vertices, faces
+    corner = np.empty(count, dtype=np.int64)
+    corner[fan[::-1]] = np.arange(len(fan))[::-1]
+    vertex = faces.ravel()[corner]
+    is_first = np.zeros(count, dtype=bool)
+    is_first[np.unique(vertex, return_index=True)[1]] = True
+    number = np.empty(count, dtype=np.int32)
+    number[is_first] = vertex[is_first]
+    number[~is_first] = len(vertices) + np.arange((~is_first).sum())
+    return np.concatenate([vertices, vertices[vertex[~is_first]]]), number[fan].reshape(-1, 3)
 
 
 def joined(count, pairs, is_turned=None):

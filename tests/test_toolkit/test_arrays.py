@@ -16,7 +16,9 @@ def test_frozen_arrays_refuse_writing_and_leave_the_callers_array_alone():
     assert frozen(np.asfortranarray(np.ones((3, 2)))).flags.c_contiguous
 
 
-@pytest.mark.parametrize("points", [np.zeros(3), np.zeros((2, 2)), [[0, 0, np.nan]], [[0, np.inf, 0]]])
+@pytest.mark.parametrize(
+    "points", [np.zeros(3), np.zeros((2, 2)), [[0, 0, np.nan]], [[0, np.inf, 0]]]
+)
 def test_points_of_wrong_shape_or_not_finite_are_refused_by_name(points):
     with pytest.raises(MeshError, match="corners"):
         as_points(points, "corners")

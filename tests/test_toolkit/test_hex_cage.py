@@ -66,7 +66,9 @@ def test_glued_tets_lie_in_one_hex_or_in_hexes_that_share_a_face(name):
             assert len(set(hexes.hexes[one]) & set(hexes.hexes[other])) == 4
 
 
-@pytest.mark.parametrize("length", [(3, 1, 1), (1, 3, 1), (1, 1, 3), (1, 3, 3), (3, 1, 3), (3, 3, 1)])
+@pytest.mark.parametrize(
+    "length", [(3, 1, 1), (1, 3, 1), (1, 1, 3), (1, 3, 3), (3, 1, 3), (3, 3, 1)]
+)
 def test_grids_of_one_cell_across_get_cubes_too(length):
     # The neighbours along two axes are then one cube number away.
     asset = build_cage(box(np.array(length) * 0.3), cell_size=0.5, element="hex")

@@ -1,5 +1,7 @@
 """Fitting: tighter, never flatter than promised, never through the surface."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from shapes import (
@@ -76,7 +78,8 @@ def test_the_optimum_is_the_volume_weighted_mean_of_circumcentres():
 def test_dihedrals_equal_those_of_plane_geometry():
     for tet in random_tets(50, seed=2):
         angles = []
-        for i, j, k, m in ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2), (1, 2, 0, 3), (1, 3, 0, 2), (2, 3, 0, 1)):  # fmt: skip
+        for i, j in combinations(range(4), 2):
+            k, m = {0, 1, 2, 3} - {i, j}
             # Looking along edge i-j: the angle between the other two corners.
             along = (tet[j] - tet[i]) / np.linalg.norm(tet[j] - tet[i])
             a, b = (x - tet[i] - (x - tet[i]) @ along * along for x in (tet[k], tet[m]))
@@ -93,7 +96,8 @@ def test_an_inverted_tet_counts_as_worse_than_flat():
 
 def test_a_swept_face_hits_what_lies_between_its_old_and_new_place():
     x, target, a, b = np.eye(4)[:, :3] * 2  # sweeps the tet 0 <= x, y, z, x + y + z <= 2
-    buffers = (np.empty((4, 4)), np.empty((8, 3)), np.empty(8, np.int64), np.empty((8, 3)), np.empty(8, np.int64))  # fmt: skip
+    polygons, labels = np.empty((2, 8, 3)), np.empty((2, 8), np.int64)
+    buffers = (np.empty((4, 4)), polygons[0], labels[0], polygons[1], labels[1])
     rng = np.random.default_rng(3)
     faces, runs = np.array([[0, 1, 2]]), np.array([[0, 1, 0]])
     hits = 0
@@ -103,9 +107,7 @@ def test_a_swept_face_hits_what_lies_between_its_old_and_new_place():
         inside = (points >= 0).all(axis=1) & (points.sum(axis=1) <= 2)
         distance = np.append(points, (2 - points.sum(axis=1, keepdims=True)) / np.sqrt(3), axis=1)
         box = np.concatenate([points.min(axis=0), points.max(axis=0)])[None]
-        hit = sweep_hits(
-            x, target, a, b, points, faces, np.array([0]), box, runs, 1, 1e-4, buffers
-        )
+        hit = sweep_hits(x, target, a, b, points, faces, np.array([0]), box, runs, 1, 1e-4, buffers)
         hits += hit
         if inside.any():
             assert hit
@@ -147,7 +149,14 @@ def lattice_cage(mesh, resolution=5):
     elements = split_solid(surface)
     neighbours = face_neighbours(elements.tets, elements.cell)
     rows = ragged(elements.fragment_element, surface.fragment_face, len(elements.tets))
-    return elements, (elements.nodes, elements.tets, neighbours, surface.points, surface.faces, *rows)
+    return elements, (
+        elements.nodes,
+        elements.tets,
+        neighbours,
+        surface.points,
+        surface.faces,
+        *rows,
+    )
 
 
 def test_fixed_nodes_and_inner_nodes_stay_to_the_bit():

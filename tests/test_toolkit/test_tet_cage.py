@@ -19,7 +19,9 @@ def split_of(mesh, resolution):
 
 
 def test_volumes_are_signed():
-    np.testing.assert_allclose(tet_volumes(UNIT, np.array([[0, 1, 2, 3], [0, 2, 1, 3]])), [1 / 6, -1 / 6])
+    np.testing.assert_allclose(
+        tet_volumes(UNIT, np.array([[0, 1, 2, 3], [0, 2, 1, 3]])), [1 / 6, -1 / 6]
+    )
     assert TetCage(UNIT, [[0, 1, 2, 3]], [0]).volumes() == pytest.approx(1 / 6)
 
 
