@@ -30,8 +30,12 @@ def ray_hit(vertices, faces, origin, direction):
     return int(facing[first]), hit[first]
 
 
-def close_but_far(asset, reach, way, most=300):
-    """Pairs of (triangle, point) on a surface, at most `reach` apart but over `way` along the surface [m]."""
+def close_but_far(asset, most=300):
+    """(start, end, way) on a surface: points within two cells, but over four cells and four times as far along it.
+
+    start and end are (triangle, point), way is the length over the surface [m].
+    """
+    reach = 2 * asset.meta["cell_size"]
     faces, vertices = asset.surface_faces, asset.surface_vertices
     ends = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     length = np.linalg.norm(vertices[ends[:, 0]] - vertices[ends[:, 1]], axis=1)
@@ -42,10 +46,12 @@ def close_but_far(asset, reach, way, most=300):
     tree = cKDTree(vertices)
     for a in range(0, len(vertices), max(1, len(vertices) // 400)):
         near = np.array(tree.query_ball_point(vertices[a], reach))
-        away = dijkstra(graph, directed=False, indices=a, limit=way)[near]
-        pairs += [(a, b) for b in near[np.isinf(away)]]
+        way = dijkstra(graph, directed=False, indices=a)[near]
+        straight = np.linalg.norm(vertices[near] - vertices[a], axis=1)
+        is_far = (way > 2 * reach) & (way > 4 * straight)
+        pairs += [(a, b, w) for b, w in zip(near[is_far], way[is_far], strict=True)]
     pairs = pairs[:: max(1, len(pairs) // most)]
-    return [tuple((triangle[v], vertices[v]) for v in pair) for pair in pairs]
+    return [((triangle[a], vertices[a]), (triangle[b], vertices[b]), way) for a, b, way in pairs]
 
 
 class CagePaths:

@@ -167,9 +167,8 @@ def verify_armadillo(files, out):
         welded = {}
         for split in (False, True):
             asset = toolkit.build_cage(mesh, resolution=resolution, split=split)
-            paths, cell = CagePaths(asset), asset.meta["cell_size"]
-            pairs = close_but_far(asset, reach=cell, way=4 * cell)
-            welded[split] = sum(paths.length(a, b) < 2 * cell for a, b in pairs)
+            paths, pairs = CagePaths(asset), close_but_far(asset)
+            welded[split] = sum(paths.length(a, b) < 0.5 * way for a, b, way in pairs)
         out.line(
             f"{path.stem} at {resolution}: limbs short-cut",
             f"of {len(pairs)} close pairs {welded[False]} without splitting, {welded[True]} with",
