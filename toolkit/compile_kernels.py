@@ -1,7 +1,8 @@
 """One way to compile a kernel, and a safe place to keep what was compiled.
 
 Numba's on-disk cache does not notice a change in a helper that lives in another file, so the cache folder is named
-after a digest of every `*_kernels.py` of the packages that lie beside this one. It goes under NUMBA_CACHE_DIR if the
+after a digest of every `*_kernels.py` of the packages that lie beside this one, and of `lattice.py`, whose tables are
+frozen into them. It goes under NUMBA_CACHE_DIR if the
 user set one, else under the user's cache folder, else (read-only home) under the temporary folder.
 """
 
@@ -21,7 +22,8 @@ def kernel_digest() -> str:
     root = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256(f"{sys.version_info[:2]} {numba.__version__}".encode())
     for package in PACKAGES:
-        for path in sorted((root / package).rglob("*_kernels.py")):
+        sources = [*(root / package).rglob("*_kernels.py"), *(root / package).glob("lattice.py")]
+        for path in sorted(sources):
             digest.update(path.relative_to(root).as_posix().encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

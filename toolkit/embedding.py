@@ -28,12 +28,20 @@ class Embedding:
 
 
 def embed(
-    points, faces, nodes, tets, neighbours: FaceNeighbours, solid_corner, first_element, homes
+    points,
+    faces,
+    nodes,
+    tets,
+    neighbours: FaceNeighbours,
+    solid_corner,
+    first_element,
+    homes,
+    home_side,
 ) -> Embedding:
     """Embed a closed surface in a cage.
 
     first_element (n,): where the walk for each vertex starts; homes: (start, elements) CSR over faces, the elements
-    that a triangle lay in before fitting, which tells copies of one tet apart.
+    that a triangle lay in before fitting, which tells copies of one tet apart; home_side: see `fragment_sides`.
     """
     element = np.array(first_element, np.int64)
     weights = np.zeros((len(points), 4))
@@ -47,7 +55,9 @@ def embed(
     while True:
         rows = np.empty(room, np.int64), np.empty(room, np.int64)
         volume[:] = 0.0
-        count = locate_faces(points, faces, element, nodes, tets, *where, *rows, volume, escaped)
+        count = locate_faces(
+            points, faces, element, nodes, tets, *where, home_side, *rows, volume, escaped
+        )
         if count <= room:
             break
         room = count

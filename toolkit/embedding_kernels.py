@@ -90,11 +90,22 @@ def locate_vertices(
 
 
 @njit
+def side_in(e, face, home_start, homes, home_side):
+    """The void's side of a triangle in an element: as in that home, or in its first if it was not there before."""
+    for h in range(home_start[face], home_start[face + 1]):
+        if homes[h] == e:
+            return home_side[h]
+    return home_side[home_start[face]]
+
+
+@njit
 def locate_faces(
-    points, faces, vertex_element, nodes, tets, start, elements, home_start, homes,
+    points, faces, vertex_element, nodes, tets, start, elements, home_start, homes, home_side,
     out_face, out_element, out_volume, out_escaped,
 ):  # fmt: skip
     """The elements that each triangle passes, and what it adds to the solid volume in them.
+
+    home_side: for each home 1 if the triangle's front borders on the void there, -1 if its back does, else 0.
 
     out_face, out_element: one row per (triangle, element); returns how many (stores those that fit).
     out_volume (e,): volume of the solid in each element, but for its corner 0 (added by the caller) [cells^3].
@@ -113,7 +124,8 @@ def locate_faces(
             if found < room:
                 out_face[found], out_element[found] = t, e0
             found += 1
-            out_volume[e0] += tet_volume6(nodes[tets[e0, 3]], a, b, c) / 6.0
+            side = side_in(e0, t, home_start, homes, home_side)
+            out_volume[e0] += side * tet_volume6(nodes[tets[e0, 3]], a, b, c) / 6.0
             continue
         count = 0
         for corner in range(3):
@@ -142,7 +154,8 @@ def locate_faces(
             if found < room:
                 out_face[found], out_element[found] = t, e
             found += 1
-            out_volume[e] += solid_share(a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners)
+            share = solid_share(a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners)
+            out_volume[e] += side_in(e, t, home_start, homes, home_side) * share
             for side in range(corners):
                 m = labels[side]
                 if m > 3:

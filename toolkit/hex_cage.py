@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from toolkit.glue_kernels import join_cubes, join_hex_corners
 from toolkit.split import Elements
-from toolkit.split_kernels import join_cubes, join_hex_corners
 
 CORNERS = np.array(
     [

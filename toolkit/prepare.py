@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from toolkit.mesh import TriMesh, as_mesh
 from toolkit.odt import fitted
 from toolkit.quality import check_cage
 from toolkit.repair import Solid, solid_of
-from toolkit.split import Elements, split_solid, whole_tets
-from toolkit.split_kernels import Surface, find_vertex_elements
+from toolkit.split import Elements, fragment_sides, split_solid, whole_tets
+from toolkit.surface_kernels import Surface, find_vertex_elements
 from toolkit.tet_cage import FaceNeighbours, face_neighbours, tet_volumes
 from toolkit.voxels import Grid, grid_around, surface_in_grid
 
@@ -41,6 +42,16 @@ class CageSettings:
     """Whether parts of the solid that share a cell get copies of their own."""
 
     def __post_init__(self):
+        for name, kind in (
+            ("resolution", Integral),
+            ("fit_steps", Integral),
+            ("fit_relaxation", Real),
+        ):
+            if not isinstance(getattr(self, name), kind):
+                words = name.replace("_", " ")
+                raise SettingsError(f"{words} must be a number, got {getattr(self, name)!r}")
+        if self.cell_size is not None and not isinstance(self.cell_size, Real):
+            raise SettingsError(f"cell size must be a number, got {self.cell_size!r}")
         if self.element not in ("tet", "hex"):
             raise SettingsError(f'element must be "tet" or "hex", got {self.element!r}')
         if not 0 <= self.fit_steps <= 1000:
@@ -72,7 +83,7 @@ def build_cage(mesh, *, progress=None, **settings) -> Asset:
         hexes = hexes_of(elements, grid.shape, split=settings.split)
         asset = _hex_asset(mesh, solid, grid, surface, elements, hexes, embedding, settings)
     report("checking", 0.9)
-    return _checked(asset, solid)
+    return _checked(asset)
 
 
 def _laid(solid: Solid, settings) -> tuple[Grid, Surface, Elements]:
@@ -112,6 +123,7 @@ def _embedded(surface, elements, neighbours, nodes) -> Embedding:
         elements.solid_corner,
         first,
         (surface.fragment_start, homes),
+        fragment_sides(surface),
     )
 
 
@@ -260,19 +272,21 @@ def _meta(mesh, solid, grid, settings):
     }
 
 
-def _checked(asset: Asset, solid: Solid) -> Asset:
+def _checked(asset: Asset) -> Asset:
     """The asset with what the check measured in its meta."""
     check = check_cage(asset)
-    centred = solid.vertices - solid.vertices[solid.faces].mean(axis=(0, 1))
-    a, b, c = (centred[solid.faces[:, i]] for i in range(3))
-    surface_volume = float(np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6.0)
+    if asset.element == "tet":
+        volumes = tet_volumes(asset.cage_nodes - asset.cage_nodes[0], asset.cage_tets)
+    else:
+        volumes = asset.meta["cell_size"] ** 3
+    solid_volume = float((asset.cage_fill * volumes).sum())
     meta = {
         **asset.meta,
         "components": check.components,
         "bounding": check.is_bounding,
         "min_dihedral_deg": check.min_dihedral_deg,
         "cage_volume": check.volume,
-        "surface_volume": surface_volume,
-        "volume_ratio": check.volume / surface_volume,
+        "surface_volume": solid_volume,
+        "volume_ratio": check.volume / solid_volume,
     }
     return replace(asset, meta=meta)

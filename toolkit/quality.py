@@ -62,6 +62,7 @@ def check_cage(asset: Asset) -> CageCheck:
         problems.append(f"{orphans} nodes belong to no element")
     problems += _vertex_problems(asset, cell_size)
     problems += _triangle_problems(asset, cell_size)
+    problems += _core_problems(asset)
     return CageCheck(
         tuple(problems),
         node_components(elements, len(nodes)),
@@ -119,7 +120,7 @@ def _triangle_problems(asset, cell_size):
     share, side = np.empty(len(rows)), np.empty(functions.shape[:2])
     clip_in_plane(functions, share, side)
     covered += np.bincount(face, share, minlength=len(covered))
-    problems = []
+    problems = _owner_problems(asset, owners, is_simple)
     wrong = int((np.abs(covered - 1.0) > 100 * TOLERANCE).sum())
     if wrong:
         problems.append(f"{wrong} triangles are not covered by their elements")
@@ -127,6 +128,36 @@ def _triangle_problems(asset, cell_size):
     if torn:
         problems.append(f"{torn} triangles cross an outer face of their own part")
     return problems
+
+
+def _owner_problems(asset, owners, is_simple):
+    """Vertices in an element that claims none of the triangles around them: another copy of the right cell, say."""
+    known = np.zeros(len(asset.surface_vertices), bool)
+    known[asset.surface_faces[is_simple]] = True
+    face, corner = np.nonzero(~is_simple[:, None] & ~known[asset.surface_faces])
+    claims = asset.piece_triangles + len(asset.surface_faces) * np.repeat(
+        np.arange(len(asset.elements)), np.diff(asset.piece_start)
+    )
+    wanted = face + len(asset.surface_faces) * owners[face, corner].astype(np.int64)
+    is_claimed = np.isin(wanted, claims)
+    vertex = asset.surface_faces[face, corner]
+    known[vertex[is_claimed]] = True
+    strangers = len(np.unique(vertex[~known[vertex]]))
+    return [f"{strangers} vertices belong to elements without their triangles"] if strangers else []
+
+
+def _core_problems(asset):
+    """Elements deep in the solid that do not share all their faces."""
+    number = face_numbers(asset)
+    count = int(number.max(initial=0)) + 1
+    cells = np.repeat(asset.element_cell, number.shape[1])
+    lowest, highest = np.full(count, np.iinfo(np.int64).max), np.full(count, -1)
+    np.minimum.at(lowest, number.ravel(), cells)
+    np.maximum.at(highest, number.ravel(), cells)
+    is_outer = (lowest == highest)[number].any(axis=1)
+    is_core = (np.diff(asset.piece_start) == 0) & (asset.cage_fill == 1.0)
+    torn = int((is_outer & is_core).sum())
+    return [f"{torn} elements inside the solid have an outer face"] if torn else []
 
 
 def _torn_count(asset, face, element, side):

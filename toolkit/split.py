@@ -10,18 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.split_kernels import (
-    Surface,
-    glue_corners,
-    glue_fragments,
-    has_solid_corner,
+from toolkit.glue_kernels import glue_corners, glue_fragments, has_solid_corner, number_nodes
+from toolkit.piece_kernels import (
+    find_sides,
     join_across_edges,
     join_along_free_edges,
     join_along_pierced_edges,
     join_holes_and_crossings,
-    number_nodes,
     number_pieces,
 )
+from toolkit.surface_kernels import Surface
 from toolkit.voxels import interior_cubes
 
 
@@ -51,8 +49,7 @@ def split_solid(surface: Surface, *, with_glue=False) -> Elements:
     """Elements with their own node copies. with_glue: also list the glued pairs, which hexes need."""
     parent, crossed, solid, wrong = _pieces(surface)
     fragment_count, tet_count = len(surface.fragment_tet), len(surface.tets)
-    members = np.argsort(surface.fragment_tet, kind="stable")
-    member_start = np.searchsorted(surface.fragment_tet[members], np.arange(tet_count + 1))
+    member_start, members = _members(surface)
     join_holes_and_crossings(surface, member_start, members, crossed, solid, parent)
 
     piece = np.empty(fragment_count, np.int64)
@@ -87,6 +84,21 @@ def whole_tets(surface: Surface, *, with_glue=False) -> Elements:
         split.glue,
         wrong,
     )
+
+
+def fragment_sides(surface: Surface) -> NDArray[np.int64]:
+    """Which side of every fragment borders on the void: 1 its front, -1 its back, 0 none, inside overlapping parts."""
+    sides = np.ones(len(surface.fragment_tet), np.int64)
+    if not np.isin(surface.line_sum, (0, 1)).all():
+        find_sides(surface, *_members(surface), sides)
+    return sides
+
+
+def _members(surface):
+    """Fragments of every tet that the surface touches, as CSR."""
+    members = np.argsort(surface.fragment_tet, kind="stable")
+    start = np.searchsorted(surface.fragment_tet[members], np.arange(len(surface.tets) + 1))
+    return start, members
 
 
 def _pieces(surface):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from toolkit.arrays import sorted_unique
 from toolkit.errors import SettingsError
-from toolkit.split_kernels import Surface
+from toolkit.surface_kernels import Surface
 from toolkit.topology import edges_of
 from toolkit.voxels_kernels import (
     count_visits,
@@ -66,8 +66,11 @@ def grid_around(vertices, *, resolution=16, cell_size=None, attempt=0) -> Grid:
         if not 1 <= resolution <= MAX_CELLS:
             raise SettingsError(f"resolution must lie in 1..{MAX_CELLS}, got {resolution}")
         cell_size = longest / (resolution - 2 * share.max()) if resolution > 1 else longest * 1.4
-    elif not 0 < cell_size < np.inf:
-        raise SettingsError(f"cell size must be greater than 0 and finite, got {cell_size}")
+    elif not 0 < cell_size <= 1000 * longest:
+        raise SettingsError(
+            f"cell size must be greater than 0 and at most {1000 * longest:.3g}, "
+            f"a thousand times the mesh, got {cell_size:g}"
+        )
     # A whole number of cells must not become one more by rounding.
     shape = np.ceil((high - low) / cell_size + 2 * share - 1e-9).astype(np.int64)
     if shape.max() > MAX_CELLS + 1:

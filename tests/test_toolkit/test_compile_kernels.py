@@ -47,9 +47,6 @@ def test_the_digest_is_the_same_wherever_the_package_lies(copy, monkeypatch):
     assert kernel_digest() == there
 
 
-@pytest.mark.xfail(
-    strict=True, reason="lattice.py's tables are compiled into kernels but are not in the digest"
-)
 def test_the_digest_follows_tables_that_are_frozen_into_kernels(copy):
     before = kernel_digest()
     path = copy / "toolkit" / "lattice.py"

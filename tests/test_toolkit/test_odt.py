@@ -116,7 +116,7 @@ def test_a_swept_face_hits_what_lies_between_its_old_and_new_place():
     assert 30 < hits < 270
 
 
-@pytest.mark.parametrize("resolution", [4, 9])
+@pytest.mark.parametrize("resolution", [4, pytest.param(9, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SHAPES)
 def test_fitting_tightens_and_keeps_every_tet_well_shaped(name, resolution):
     mesh = rotated(SHAPES[name], 4)

@@ -153,14 +153,21 @@ SYMMETRIC = {
 
 @pytest.mark.parametrize("element", ["tet", "hex"])
 @pytest.mark.parametrize("name", SYMMETRIC)
-def test_straight_and_symmetric_shapes_work_at_every_resolution(name, element):
-    for resolution in range(1, 13):
+@pytest.mark.parametrize(
+    "resolutions",
+    [(2, 6), pytest.param(range(1, 13), marks=pytest.mark.slow)],
+    ids=["two", "all"],
+)
+def test_straight_and_symmetric_shapes_work_at_every_resolution(name, element, resolutions):
+    for resolution in resolutions:
         asset = build_cage(SYMMETRIC[name], resolution=resolution, element=element)
         assert check_cage(asset).problems == (), resolution
         assert asset.meta["components"] == (3 if name == "sheets" else 1), resolution
 
 
-@pytest.mark.parametrize("cell_size", [0.1, 0.125, 0.2, 0.25, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize(
+    "cell_size", [pytest.param(0.1, marks=pytest.mark.slow), 0.25, 0.5, 1.0, 2.0]
+)
 @pytest.mark.parametrize("name", ["cube", "grid of quarters", "pipe", "octahedron"])
 def test_cells_that_divide_the_shape_evenly_work(name, cell_size):
     for steps in (0, 10):

@@ -115,7 +115,6 @@ def test_a_vertex_given_to_a_wrong_element_is_noticed(good):
             ).problems
 
 
-@pytest.mark.xfail(strict=True, reason="nobody asks whether a vertex's element lists its triangles")
 def test_a_vertex_given_to_another_copy_of_its_cell_is_noticed():
     asset = build_cage(MESHES["fork"], resolution=5, fit_steps=0)
     found = 0
@@ -196,7 +195,6 @@ def is_crossed(asset, triangles, shared):
     return False
 
 
-@pytest.mark.xfail(strict=True, reason="the check sees tears through triangles only")
 def test_elements_that_come_apart_deep_inside_are_noticed():
     asset = build_cage(rotated(ball(2), 1), resolution=8)
     full = np.flatnonzero(np.diff(asset.piece_start) == 0)
@@ -236,7 +234,8 @@ def test_measures_are_those_of_the_elements():
     check = check_cage(asset)
     x = asset.cage_nodes[asset.cage_tets]
     assert check.volume == pytest.approx(np.linalg.det(x[:, 1:] - x[:, :1]).sum() / 6, rel=1e-9)
-    assert check.min_dihedral_deg == min_dihedrals(asset.cage_nodes, asset.cage_tets).min()
+    smallest = min_dihedrals(asset.cage_nodes, asset.cage_tets).min()
+    assert check.min_dihedral_deg == pytest.approx(smallest, rel=1e-9)
     assert check.components == 2 and check.is_bounding
 
 

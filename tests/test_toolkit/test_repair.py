@@ -164,7 +164,7 @@ def test_a_touching_part_is_not_taken_for_a_cavity():
 
 def test_two_balls_that_share_a_vertex_are_two_shells():
     solid = solid_of(as_mesh(together(ball(1), ball(1, 1.0, (2.0, 0, 0)))))
-    assert len(solid.vertices) == 2 * len(ball(1)[0]) - 1 and solid.shell_count == 2
+    assert len(solid.vertices) == 2 * len(ball(1)[0]) and solid.shell_count == 2
 
 
 def test_two_boxes_that_share_an_edge_are_two_shells_and_each_is_turned_outwards():
