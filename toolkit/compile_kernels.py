@@ -57,7 +57,9 @@ def _writable(folder: Path) -> bool:
 
 def choose_cache_folder() -> Path | None:
     """The first folder that can be written, made if needed; None if there is none."""
-    name = kernel_digest()
+    # Numba keeps the code of every install apart; so does the name, or `is_compiled` would see another's.
+    place = hashlib.sha256(str(Path(__file__).resolve()).encode()).hexdigest()[:8]
+    name = f"{kernel_digest()}-{place}"
     return next((base / name for base in cache_folders() if _writable(base / name)), None)
 
 
