@@ -57,7 +57,8 @@ def test_the_digest_follows_tables_that_are_frozen_into_kernels(copy):
 def test_numbas_own_cache_setting_is_respected(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "mine"))
     assert cache_folders() == [tmp_path / "mine"]
-    assert choose_cache_folder() == tmp_path / "mine" / kernel_digest()
+    assert choose_cache_folder().parent == tmp_path / "mine"
+    assert choose_cache_folder().name.startswith(kernel_digest())
     assert choose_cache_folder().is_dir()
 
 
