@@ -83,7 +83,13 @@ def check(context, mesh):
 @click.option("--cell-size", type=float, help="Size of a cell in metres, instead of --resolution.")
 @click.option("--element", type=click.Choice(["tet", "hex"]), default="tet", show_default=True)
 @click.option("--fit-steps", type=int, default=10, show_default=True, help="Fitting passes.")
-@click.option("--fit-relaxation", type=float, default=0.1, show_default=True, help="Size of each.")
+@click.option(
+    "--fit-relaxation",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="Share of the way to its optimum that a node goes in a pass, above 0 to 1.",
+)
 @click.option("--no-split", is_flag=True, help="Let close parts share elements.")
 @click.option("--png", type=FILE, help="Also a picture of the surface inside its cage.")
 @click.option("--html", type=FILE, help="Also an interactive page (needs the view extra).")

@@ -51,7 +51,8 @@ def embed(
     locate_vertices(points, vertex_face, nodes, tets, *where, element, weights)
     volume = np.zeros(len(tets))
     escaped = np.zeros((len(tets), 4), np.bool_)
-    room = 2 * len(faces) + 1024
+    # Fitting changes the number of (triangle, element) rows by a few per cent.
+    room = int(1.2 * len(homes[1])) + 1024
     while True:
         rows = np.empty(room, np.int64), np.empty(room, np.int64)
         volume[:] = 0.0

@@ -3,7 +3,7 @@
 import numpy as np
 
 from toolkit.compile_kernels import njit
-from toolkit.geometry_kernels import clip_to_tet, sort_with, tet_planes, tet_volume6
+from toolkit.geometry_kernels import clip_to_tet, tet_planes, tet_volume6
 
 ROUNDING = 1e-10
 """Barycentric weights above minus this count as zero."""
@@ -42,48 +42,60 @@ def choose_copy(e, m, face, start, elements, home_start, homes):
 
 
 @njit
+def is_inside(nodes, tet, point, out_weights):
+    """Whether a tet holds a point, but for rounding; its weights go to out_weights."""
+    barycentric(nodes, tet, point, out_weights)
+    smallest = min(out_weights[0], out_weights[1], out_weights[2], out_weights[3])
+    return smallest >= -ROUNDING
+
+
+@njit
+def find_around(
+    point, face, first, nodes, tets, start, elements, home_start, homes, weights, queue
+):
+    """The element that holds a point, searched breadth first through shared faces; -1 if none of the nearest does."""
+    queue[0] = first
+    count, done = 1, 0
+    while done < count:
+        e = queue[done]
+        done += 1
+        if is_inside(nodes, tets[e], point, weights):
+            return e
+        for m in range(4):
+            onward = choose_copy(e, m, face, start, elements, home_start, homes)
+            is_new = onward >= 0 and count < queue.shape[0]
+            for q in range(count):
+                is_new &= queue[q] != onward
+            if is_new:
+                queue[count] = onward
+                count += 1
+    return -1
+
+
+@njit
 def locate_vertices(
     points, vertex_face, nodes, tets, start, elements, home_start, homes, out_element, out_weights
 ):
-    """Element and weights of every vertex, walking from out_element's first guess; returns how many were lost (-1).
+    """Element and weights of every vertex, searched from out_element's first guess; returns how many were lost (-1).
 
     vertex_face: one triangle at each vertex, which tells copies apart.
     """
     lost = 0
-    weights, keys, order = np.empty(4), np.empty(4), np.empty(4, np.int64)
+    weights = np.empty(4)
+    queue = np.empty(256, np.int64)
     for v in range(points.shape[0]):
-        e = out_element[v]
-        found = False
-        came_from = -1
-        for _ in range(64):
-            barycentric(nodes, tets[e], points[v], weights)
-            for c in range(4):
-                keys[c], order[c] = weights[c], c
-            sort_with(keys, order, 4)
-            if keys[0] >= -ROUNDING:
-                found = True
-                break
-            onward = -1
-            for c in range(4):
-                if keys[c] < -ROUNDING:
-                    onward = choose_copy(
-                        e, order[c], vertex_face[v], start, elements, home_start, homes
-                    )
-                    if onward >= 0 and onward != came_from:
-                        break
-            if onward < 0:
-                break
-            came_from = e
-            e = onward
-        if not found:
+        e = find_around(
+            points[v], vertex_face[v], out_element[v],
+            nodes, tets, start, elements, home_start, homes, weights, queue,
+        )  # fmt: skip
+        out_element[v] = e
+        if e < 0:
             lost += 1
-            out_element[v] = -1
             continue
         total = 0.0
         for c in range(4):
             weights[c] = max(weights[c], 0.0)
             total += weights[c]
-        out_element[v] = e
         for c in range(4):
             out_weights[v, c] = weights[c] / total
     return lost

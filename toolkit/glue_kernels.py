@@ -18,21 +18,26 @@ def join_corners(parent, a, b, m, parity, k):
 
 
 @njit
-def glue_fragment(surface, face, tet, other, fragment_element, parent, out_pairs, row):
-    """Glue the elements that hold a triangle on both sides of the face between two tets (keys); 1 if there are two."""
+def glue_step(surface, tet, other, faces, fragment_element, parent, out_pairs, row):
+    """Glue the elements that hold triangles on both sides of the face between two tets (keys); returns how many."""
     m = face_between(tet, other, surface.shape)
-    a = find_fragment(surface, face, find_sorted(surface.tets, tet))
-    b = find_fragment(surface, face, find_sorted(surface.tets, other))
-    if m < 0 or a < 0 or b < 0:
-        return 0
+    here, there = find_sorted(surface.tets, tet), find_sorted(surface.tets, other)
     cube = np.empty(3, np.int64)
     k = cube_of(tet, surface.shape, cube)
     parity = (cube[0] + cube[1] + cube[2]) & 1
-    a, b = fragment_element[a], fragment_element[b]
-    join_corners(parent, a, b, m, parity, k)
-    if row < out_pairs.shape[0]:
-        out_pairs[row, 0], out_pairs[row, 1], out_pairs[row, 2] = a, b, m
-    return 1
+    found = 0
+    for face in faces:
+        a, b = find_fragment(surface, face, here), find_fragment(surface, face, there)
+        if m < 0 or a < 0 or b < 0:
+            continue
+        a, b = fragment_element[a], fragment_element[b]
+        join_corners(parent, a, b, m, parity, k)
+        if row + found < out_pairs.shape[0]:
+            out_pairs[row + found, 0] = a
+            out_pairs[row + found, 1] = b
+            out_pairs[row + found, 2] = m
+        found += 1
+    return found
 
 
 @njit
@@ -51,20 +56,19 @@ def glue_fragments(surface, fragment_element, parent, out_pairs):
             surface.forms[a], surface.floors[a], surface.forms[b], surface.floors[b],
             surface.shape, walked,
         )  # fmt: skip
+        faces = surface.edge_faces[surface.edge_face_start[e] : surface.edge_face_start[e + 1]]
         for s in range(count - 1):
-            for f in range(surface.edge_face_start[e], surface.edge_face_start[e + 1]):
-                found += glue_fragment(
-                    surface, surface.edge_faces[f], walked[s], walked[s + 1],
-                    fragment_element, parent, out_pairs, found,
-                )  # fmt: skip
+            found += glue_step(
+                surface, walked[s], walked[s + 1], faces, fragment_element, parent, out_pairs, found
+            )
     for g in range(surface.pierced_edges.shape[0]):
         around = ring_tets(surface.pierced_edges[g], surface.shape, walked)
-        for p in range(surface.pierce_start[g], surface.pierce_start[g + 1]):
-            for c in range(around):
-                found += glue_fragment(
-                    surface, surface.pierce_face[p], walked[c], walked[(c + 1) % around],
-                    fragment_element, parent, out_pairs, found,
-                )  # fmt: skip
+        faces = surface.pierce_face[surface.pierce_start[g] : surface.pierce_start[g + 1]]
+        for c in range(around):
+            found += glue_step(
+                surface, walked[c], walked[(c + 1) % around], faces,
+                fragment_element, parent, out_pairs, found,
+            )  # fmt: skip
     return found
 
 

@@ -57,8 +57,9 @@ def fitted(
     ring_start, ring = ragged(place[tets[element, corner]], element, len(outer_nodes))
     fan_start, fan = _fans(fans, place, len(outer_nodes))
     near_start, near = _near_elements(ring_start, ring, neighbours, element_start)
-    corners = points[faces]
-    face_box = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
+    a, b, c = (points[faces[:, i]] for i in range(3))
+    low, high = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
+    face_box = np.concatenate([low, high], axis=1)
     packed_faces = np.empty_like(element_faces)
     box = np.empty((len(element_faces) // RUN + len(tets) + 1, 6))
     pack_boxes(element_start, element_faces, face_box, packed_faces, box)

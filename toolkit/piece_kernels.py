@@ -268,27 +268,36 @@ def join_shells(surface, s, members, crossed, parent):
 
 @njit
 def join_crossings(surface, s, members, parent):
-    """Link 5 in tet s: triangles of different pieces whose x-ranges overlap, swept in order of x."""
+    """Link 5 in tet s: triangles of different pieces whose boxes overlap, swept in order of x."""
     n = members.shape[0]
-    low, order = np.empty(n), np.arange(n)
-    high = np.empty(n)
+    first_x, order = np.empty(n), np.arange(n)
+    low, high = np.empty((n, 3)), np.empty((n, 3))
+    roots = np.empty(n, np.int64)
     p = surface.points
     for a in range(n):
-        face = surface.fragment_face[members[a]]
-        u, v, w = surface.faces[face, 0], surface.faces[face, 1], surface.faces[face, 2]
-        low[a] = min(p[u, 0], p[v, 0], p[w, 0])
-        high[a] = max(p[u, 0], p[v, 0], p[w, 0])
-    sort_with(low, order, n)
-    for a in range(n):
-        fragment = members[order[a]]
-        face = surface.fragment_face[fragment]
-        b = a + 1
-        while b < n and low[b] <= high[order[a]]:
-            other = members[order[b]]
-            if find_root(parent, fragment) != find_root(parent, other):
-                if cross_inside(surface, face, surface.fragment_face[other], surface.tets[s]):
-                    join(parent, fragment, other)
-            b += 1
+        roots[a] = find_root(parent, members[a])
+        u, v, w = surface.faces[surface.fragment_face[members[a]]]
+        for axis in range(3):
+            low[a, axis] = min(p[u, axis], p[v, axis], p[w, axis])
+            high[a, axis] = max(p[u, axis], p[v, axis], p[w, axis])
+        first_x[a] = low[a, 0]
+    sort_with(first_x, order, n)
+    for i in range(n):
+        a = order[i]
+        j = i + 1
+        while j < n and first_x[j] <= high[a, 0]:
+            b = order[j]
+            j += 1
+            if (
+                roots[a] == roots[b]
+                or low[a, 1] > high[b, 1] or low[b, 1] > high[a, 1]
+                or low[a, 2] > high[b, 2] or low[b, 2] > high[a, 2]
+                or find_root(parent, members[a]) == find_root(parent, members[b])
+            ):  # fmt: skip
+                continue
+            face, other = surface.fragment_face[members[a]], surface.fragment_face[members[b]]
+            if cross_inside(surface, face, other, surface.tets[s]):
+                join(parent, members[a], members[b])
 
 
 @njit

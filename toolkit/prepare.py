@@ -36,7 +36,7 @@ class CageSettings:
     """"tet" or "hex"."""
     fit_steps: int = 10
     """Fitting passes (tets only)."""
-    fit_relaxation: float = 0.5
+    fit_relaxation: float = 1.0
     """Share of the way to the optimum that a node goes in one pass, 0..1."""
     split: bool = True
     """Whether parts of the solid that share a cell get copies of their own."""

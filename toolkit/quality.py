@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from toolkit.arrays import sorted_unique
 from toolkit.asset import Asset
 from toolkit.quality_kernels import clip_in_plane, find_min_dihedrals
 from toolkit.tet_cage import FACE_CORNERS, tet_volumes
@@ -139,7 +140,9 @@ def _owner_problems(asset, owners, is_simple):
         np.arange(len(asset.elements)), np.diff(asset.piece_start)
     )
     wanted = face + len(asset.surface_faces) * owners[face, corner].astype(np.int64)
-    is_claimed = np.isin(wanted, claims)
+    # Claims are ascending: rows run through the elements, and within one through its triangles.
+    at = np.searchsorted(claims, wanted).clip(max=max(len(claims) - 1, 0))
+    is_claimed = claims[at] == wanted if len(claims) else np.zeros(len(wanted), bool)
     vertex = asset.surface_faces[face, corner]
     known[vertex[is_claimed]] = True
     strangers = len(np.unique(vertex[~known[vertex]]))
@@ -165,8 +168,7 @@ def _torn_count(asset, face, element, side):
     face_number = face_numbers(asset)
     row, m = np.nonzero(side >= 0.0)
     key = face[row] * (int(face_number.max(initial=0)) + 1) + face_number[element[row], m]
-    _, group = np.unique(key, return_inverse=True)
-    group = group.reshape(-1)
+    group = np.searchsorted(sorted_unique(key), key)
     cell = asset.element_cell[element[row]]
     lowest = np.full(group.max(initial=-1) + 1, np.iinfo(np.int64).max)
     highest = np.full(len(lowest), -1)
@@ -193,8 +195,8 @@ def _face_functions(asset, face, element, cell_size):
     nodes = (asset.cage_nodes - centre) / cell_size
     corners = (asset.surface_vertices - centre)[asset.surface_faces[face]] / cell_size
     table = FACE_CORNERS if asset.element == "tet" else HEX_FACES
-    used, element = np.unique(element, return_inverse=True)
-    element = element.reshape(-1)
+    used = sorted_unique(element)
+    element = np.searchsorted(used, element)
     x = nodes[asset.elements[used]]
     origin = x[:, table[:, 0]]
     normals = np.cross(x[:, table[:, 1]] - origin, x[:, table[:, 2]] - origin)

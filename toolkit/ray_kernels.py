@@ -222,14 +222,6 @@ def cross_inside(surface, face, other, tet):
         for d in range(3):
             if faces[face, c] == faces[other, d]:
                 return False
-    for axis in range(3):
-        a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
-        low, high = min(p[a, axis], p[b, axis], p[c, axis]), max(p[a, axis], p[b, axis], p[c, axis])
-        a, b, c = faces[other, 0], faces[other, 1], faces[other, 2]
-        if max(p[a, axis], p[b, axis], p[c, axis]) < low:
-            return False
-        if min(p[a, axis], p[b, axis], p[c, axis]) > high:
-            return False
     ends = np.empty((6, 3))
     n = 0
     for c in range(3):

@@ -188,7 +188,7 @@ def test_settings_reach_the_builder(stages, folder):
     assert stages.settings["element"] == "hex" and stages.settings["split"] is False
     run("cage", "cube.obj", "-o", "a.npz", "--cell-size", "0.05", "--fit-steps", "3")
     assert stages.settings["cell_size"] == 0.05 and "resolution" not in stages.settings
-    assert stages.settings["fit_steps"] == 3 and stages.settings["fit_relaxation"] == 0.1
+    assert stages.settings["fit_steps"] == 3 and stages.settings["fit_relaxation"] == 1.0
 
 
 def test_quiet_says_nothing_but_json_and_errors(stages, folder):
@@ -409,3 +409,12 @@ def test_ctrl_c_leaves_with_130_and_no_half_file(folder):
     _, rest = process.communicate(timeout=120)
     assert process.returncode == 130 and "Traceback" not in rest
     assert [path.name for path in folder.iterdir()] == ["cube.obj"]
+
+
+def test_the_commands_defaults_are_the_librarys():
+    from toolkit.cli import cage
+    from toolkit.prepare import CageSettings
+
+    defaults = {option.name: option.default for option in cage.params}
+    for name in ("element", "fit_steps", "fit_relaxation"):
+        assert defaults[name] == getattr(CageSettings(), name)
