@@ -41,6 +41,8 @@ class Surface(NamedTuple):
 def find_fragment(surface, face, tet):
     """Number of the fragment of a face in a tet (index into surface.tets), -1 if it is not there."""
     first, last = surface.fragment_start[face], surface.fragment_start[face + 1]
+    if last - first == 1:
+        return first if surface.fragment_tet[first] == tet else -1
     at = find_sorted(surface.fragment_tet[first:last], tet)
     return first + at if at >= 0 else -1
 
@@ -59,14 +61,12 @@ def cube_of(tet, shape, out_cube):
 @njit
 def face_between(tet, other, shape):
     """Local face (opposite corner) of `tet` that `other` shares, -1 if they are not face neighbours."""
-    cube = np.empty(3, np.int64)
-    k = cube_of(tet, shape, cube)
-    parity = (cube[0] + cube[1] + cube[2]) & 1
+    nx, ny = shape[0], shape[1]
+    cube, k = tet // 5, tet % 5
+    parity = (cube % nx + cube // nx % ny + cube // (nx * ny)) & 1
     for m in range(4):
-        i = cube[0] + NEIGHBOUR[parity, k, m, 0]
-        j = cube[1] + NEIGHBOUR[parity, k, m, 1]
-        l = cube[2] + NEIGHBOUR[parity, k, m, 2]  # noqa: E741
-        if ((l * shape[1] + j) * shape[0] + i) * 5 + NEIGHBOUR[parity, k, m, 3] == other:
+        step = NEIGHBOUR[parity, k, m]
+        if ((step[2] * ny + step[1]) * nx + step[0]) * 5 + step[3] - k == other - tet:
             return m
     return -1
 

@@ -87,6 +87,9 @@ def walk(fa, na, fb, nb, shape, out_tets):
     out_tets[0] = tet_key(na, shape)
     if count == 0:
         return 1
+    if count == 1:
+        out_tets[1] = tet_key(nb, shape)
+        return 2
     s = np.empty(count)
     form = np.empty(count, np.int64)
     floor_after = np.empty(count, np.int64)
