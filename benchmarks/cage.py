@@ -132,7 +132,7 @@ def time_growth(path):
     rows = []
     heads = f"{'triangles':>9s} {'tets':>9s} {'seconds':>8s} {'MB':>7s} {'us per (triangle + tet)':>24s}"
     print(f"\n{path.stem}: growth\n{heads}")
-    steps = [(s, 16) for s in range(4)] + [(0, r) for r in (32, 64, 128)]
+    steps = [(s, 16) for s in range(5)] + [(0, r) for r in (32, 64, 128)]
     for subdivisions, resolution in steps:
         vertices, faces = subdivided(mesh.vertices, mesh.faces, subdivisions)
         seconds, asset = fastest(
@@ -180,7 +180,7 @@ def main():
         parser.error(f"no .ply, .obj or .off meshes in {arguments.meshes}")
     toolkit.build_cage(toolkit.read_mesh(files[0]))  # compiles
     rows = time_resolutions(large or files, arguments.resolutions)
-    growth = time_growth(next((p for p in files if p.stem == "gummy_bear"), files[0]))
+    growth = time_growth(min(files, key=lambda p: p.stat().st_size))
     for resolution, bound in BOUNDS.items():
         seconds = [
             r["seconds"] for r in rows if r.get("resolution") == resolution and r["triangles"] > 9e4

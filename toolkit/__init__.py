@@ -14,10 +14,13 @@ _HOME = {
     "TriMesh": "mesh",
     "build_cage": "prepare",
     "cage_mesh": "cage_export",
+    "check_cage": "quality",
     "load_asset": "asset_file",
     "mesh_report": "repair",
     "read_mesh": "mesh_io",
     "save_asset": "asset_file",
+    "to_meshio": "mesh",
+    "to_trimesh": "mesh",
     "write_cage": "cage_export",
 }
 

@@ -1,35 +1,12 @@
-"""The tetrahedral cage and which of its elements meet across each face."""
+"""Tets and which of them meet across each face."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.arrays import as_indices, as_points, frozen
-
 FACE_CORNERS = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
 """Corners of the face opposite each corner of a tet, counter-clockwise seen from outside."""
-
-
-@dataclass(frozen=True, eq=False)
-class TetCage:
-    """Tetrahedral cage around a surface mesh."""
-
-    nodes: NDArray[np.float64]
-    """Rest positions [m], shape (n, 3)."""
-    tets: NDArray[np.int32]
-    """Node indices, shape (e, 4), ordered so that every rest volume is positive."""
-    cell: NDArray[np.int64]
-    """Key of the lattice tet that each element came from, shape (e,): copies of one tet share it."""
-
-    def __post_init__(self):
-        object.__setattr__(self, "nodes", as_points(self.nodes, "nodes"))
-        object.__setattr__(self, "tets", as_indices(self.tets, 4, len(self.nodes), "tets"))
-        object.__setattr__(self, "cell", frozen(np.asarray(self.cell, np.int64)))
-
-    def volumes(self):
-        """Signed rest volume of each tet [m^3], shape (e,)."""
-        return tet_volumes(self.nodes, self.tets)
 
 
 @dataclass(frozen=True, eq=False)

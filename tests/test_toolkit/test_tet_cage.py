@@ -5,9 +5,8 @@ import pytest
 from oracles import FACES
 from shapes import blocks, fork_cells, rotated, sheets
 
-from toolkit.errors import MeshError
 from toolkit.split import split_solid
-from toolkit.tet_cage import FACE_CORNERS, TetCage, face_neighbours, tet_volumes
+from toolkit.tet_cage import FACE_CORNERS, face_neighbours, tet_volumes
 from toolkit.voxels import grid_around, surface_in_grid
 
 UNIT = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
@@ -22,7 +21,6 @@ def test_volumes_are_signed():
     np.testing.assert_allclose(
         tet_volumes(UNIT, np.array([[0, 1, 2, 3], [0, 2, 1, 3]])), [1 / 6, -1 / 6]
     )
-    assert TetCage(UNIT, [[0, 1, 2, 3]], [0]).volumes() == pytest.approx(1 / 6)
 
 
 def test_faces_are_counter_clockwise_from_outside():
@@ -30,11 +28,6 @@ def test_faces_are_counter_clockwise_from_outside():
         a, b, c = UNIT[face]
         assert m not in face
         assert np.cross(b - a, c - a) @ (UNIT[m] - a) < 0
-
-
-def test_nodes_that_do_not_exist_are_refused():
-    with pytest.raises(MeshError, match="tets"):
-        TetCage(UNIT, [[0, 1, 2, 4]], [0])
 
 
 @pytest.mark.parametrize("mesh", [blocks(*fork_cells()), sheets(3)], ids=["fork", "sheets"])
