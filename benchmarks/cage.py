@@ -20,7 +20,9 @@ for variable in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 import numpy as np  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+from shapes import subdivided  # noqa: E402
 
 import toolkit  # noqa: E402
 
@@ -134,7 +136,7 @@ def time_growth(path):
     print(f"\n{path.stem}: growth\n{heads}")
     steps = [(s, 16) for s in range(5)] + [(0, r) for r in (32, 64)]
     for subdivisions, resolution in steps:
-        vertices, faces = subdivided(mesh.vertices, mesh.faces, subdivisions)
+        vertices, faces = subdivided((mesh.vertices, mesh.faces), subdivisions)
         seconds, asset = fastest(
             lambda v=vertices, f=faces, r=resolution: toolkit.build_cage((v, f), resolution=r), 2
         )
@@ -151,19 +153,6 @@ def time_growth(path):
             flush=True,
         )
     return rows
-
-
-def subdivided(vertices, faces, times):
-    """The same surface with every triangle split in four, so many times."""
-    for _ in range(times):
-        sides = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]], axis=2).reshape(-1, 2)
-        pairs, middle = np.unique(sides, axis=0, return_inverse=True)
-        ab, bc, ca = (middle.reshape(-1, 3) + len(vertices)).T
-        vertices = np.concatenate([vertices, vertices[pairs].mean(axis=1)])
-        a, b, c = faces.T
-        corners = [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
-        faces = np.concatenate([np.stack(corner, axis=1) for corner in corners])
-    return vertices, faces
 
 
 def main():
