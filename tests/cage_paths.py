@@ -8,7 +8,8 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
 
-from toolkit.quality import HEX_FACES, face_numbers
+from toolkit.outer_faces import HEX_FACES
+from toolkit.quality import face_numbers
 from toolkit.tet_cage import FACE_CORNERS
 
 

@@ -47,7 +47,7 @@ def mesh_files(folder):
     ]
 
 
-def is_closed_model(path, mesh):
+def is_closed_model(mesh):
     """Whether tightness is measured on it: a clean closed mesh of one part."""
     report = toolkit.mesh_report(mesh)
     return report.is_closed and report.is_consistently_wound and report.components == 1
@@ -60,7 +60,7 @@ def verify_bounding(files, out):
     for path in files:
         mesh = toolkit.read_mesh(path)
         parts = solid_part_count(solid_of(mesh))
-        closed = is_closed_model(path, mesh)
+        closed = is_closed_model(mesh)
         for resolution in RESOLUTIONS:
             volumes = {}
             for kind, settings in KINDS.items():
@@ -75,8 +75,8 @@ def verify_bounding(files, out):
                 volumes[kind] = check.volume
                 if kind == "tet fitted":
                     worst = min(worst, check.min_dihedral_deg)
-                    solid = (asset.cage_fill * _element_volumes(asset)).sum()
             if closed and resolution == 16:
+                solid = mesh.volume()
                 tight[path.stem] = (
                     volumes["tet"] / solid,
                     volumes["tet fitted"] / solid,
@@ -88,11 +88,6 @@ def verify_bounding(files, out):
     )
     out.notes(broken)
     _verify_tightness(tight, out)
-
-
-def _element_volumes(asset):
-    x = asset.cage_nodes[asset.cage_tets]
-    return np.linalg.det(x[:, 1:] - x[:, :1]) / 6.0
 
 
 def _verify_tightness(tight, out):

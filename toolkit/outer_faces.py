@@ -3,9 +3,12 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-TET_FACES = ((1, 2, 3), (0, 3, 2), (0, 1, 3), (0, 2, 1))
-HEX_FACES = ((0, 3, 2, 1), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7))
-"""Corners of each face, counter-clockwise seen from outside; hexes have the corner order of VTK."""
+from toolkit.tet_cage import FACE_CORNERS
+
+HEX_FACES = np.array(
+    [[0, 3, 2, 1], [4, 5, 6, 7], [0, 1, 5, 4], [1, 2, 6, 5], [2, 3, 7, 6], [3, 0, 4, 7]]
+)
+"""Corners of each face of a hex in VTK order, counter-clockwise seen from outside."""
 
 
 def outer_faces(tets: ArrayLike | None = None, hexes: ArrayLike | None = None) -> NDArray[np.int32]:
@@ -15,7 +18,7 @@ def outer_faces(tets: ArrayLike | None = None, hexes: ArrayLike | None = None) -
     owners and is inside.
     """
     if tets is not None and len(tets):
-        return _single(np.asarray(tets, dtype=np.int32)[:, TET_FACES].reshape(-1, 3))
+        return _single(np.asarray(tets, dtype=np.int32)[:, FACE_CORNERS].reshape(-1, 3))
     if hexes is not None and len(hexes):
         return _single(np.asarray(hexes, dtype=np.int32)[:, HEX_FACES].reshape(-1, 4))
     return np.zeros((0, 3), dtype=np.int32)

@@ -13,13 +13,9 @@ from scipy.sparse.csgraph import connected_components
 
 from toolkit.arrays import sorted_unique
 from toolkit.asset import Asset
+from toolkit.outer_faces import HEX_FACES
 from toolkit.quality_kernels import clip_in_plane, find_min_dihedrals
 from toolkit.tet_cage import FACE_CORNERS, tet_volumes
-
-HEX_FACES = np.array(
-    [[0, 3, 7, 4], [1, 2, 6, 5], [0, 1, 5, 4], [3, 2, 6, 7], [0, 1, 2, 3], [4, 5, 6, 7]]
-)
-"""Corners of the faces x=0, x=1, y=0, y=1, z=0, z=1 of a hex in VTK order."""
 
 TOLERANCE = 1e-7
 """Relative lengths and areas below this are rounding."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolkit.compile_kernels import njit
-from toolkit.lattice import FORMS, NEIGHBOUR, TET_CORNERS
+from toolkit.lattice import DIRECTIONS, FORMS, NEIGHBOUR, TET_CORNERS
 from toolkit.union_kernels import find_sorted
 from toolkit.voxels_kernels import crossing_count
 
@@ -88,17 +88,9 @@ def corner_of(tet, node, shape):
 
 @njit
 def direction_step(d, out_step):
-    """The direction vector of a lattice edge: DIRECTIONS[d]."""
+    """The vector of a lattice direction."""
     for axis in range(3):
-        out_step[axis] = 0
-    if d < 3:
-        out_step[d] = 1
-    elif d == 3 or d == 4:
-        out_step[1], out_step[2] = 1, 2 * (d - 3) - 1
-    elif d == 5 or d == 6:
-        out_step[0], out_step[2] = 1, 2 * (d - 5) - 1
-    else:
-        out_step[0], out_step[1] = 1, 2 * (d - 7) - 1
+        out_step[axis] = DIRECTIONS[d, axis]
 
 
 @njit
