@@ -116,7 +116,7 @@ def verify_limbs(folder, out):
     manifest = next(iter(sorted(folder.rglob("close_parts/manifest.json"))), None)
     if manifest is None:
         return
-    apart, torn, probes = [], [], 0
+    apart, torn, by_edges, probes = [], [], [], 0
     for row in json.loads(manifest.read_text(encoding="utf-8")):
         mesh = toolkit.read_mesh(manifest.parent / row["file"])
         for resolution in RESOLUTIONS:
@@ -129,7 +129,9 @@ def verify_limbs(folder, out):
                 for probe in row["probes"]:
                     probes += 1
                     where = f"{row['file']} at {resolution}, {element}"
-                    across, surface, back, thickness = _probe(mesh, paths, probe)
+                    across, along, surface, back, thickness = _probe(mesh, paths, probe)
+                    if not 0.5 * surface <= along <= 1.5 * surface + 4 * cell:
+                        by_edges.append(f"{where}: {along:.3f}, surface path {surface:.3f}")
                     if not 0.5 * surface <= across <= 1.5 * surface + 4 * cell:
                         apart.append(f"{where}: cage path {across:.3f}, surface path {surface:.3f}")
                     if back > thickness + 3 * cell:
@@ -137,6 +139,7 @@ def verify_limbs(folder, out):
     out.line("limbs apart", f"{probes - len(apart)} of {probes} probes", not apart)
     out.line("limbs not torn", f"{probes - len(torn)} of {probes} probes", not torn)
     out.notes(apart + torn)
+    out.notes([f"along cage edges: {probes - len(by_edges)} of {probes} probes apart", *by_edges])
 
 
 def _probe(mesh, paths, probe):
@@ -146,12 +149,8 @@ def _probe(mesh, paths, probe):
     other = ray_hit(mesh.vertices, mesh.faces, middle, -outward)
     back = ray_hit(mesh.vertices, mesh.faces, near[1], outward)
     thickness = np.linalg.norm(back[1] - near[1])
-    return (
-        paths.length(near, other),
-        probe["surface_path_approx"],
-        paths.length(near, back),
-        thickness,
-    )
+    across, along = paths.length(near, other), paths.edge_length(near, other)
+    return across, along, probe["surface_path_approx"], paths.length(near, back), thickness
 
 
 def verify_armadillo(files, out):
