@@ -8,7 +8,7 @@ from toolkit.errors import MeshError
 
 def frozen(array: NDArray) -> NDArray:
     """The same data as a read-only C-ordered array; never changes the flag of the caller's own array."""
-    result = np.ascontiguousarray(array).view()
+    result = np.asarray(array, order="C").view()
     result.flags.writeable = False
     return result
 

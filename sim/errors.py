@@ -1,0 +1,13 @@
+"""What can go wrong in the simulator, sorted by who can mend it."""
+
+
+class SimError(Exception):
+    """Base of every error that the simulator raises on purpose; its text is one line with a remedy."""
+
+
+class SettingsError(SimError, ValueError):
+    """A setting of a body, a pin, a load or the solver is out of range; the text says what is allowed."""
+
+
+class SolverError(SimError):
+    """The mathematics failed; the text names the frame, the substep and the cause."""

@@ -1,0 +1,25 @@
+"""Linear co-rotated elasticity: Hooke's law in a frame that turns with each element.
+
+Müller, Gross 2004, "Interactive Virtual Materials": the idea. Thesis on interactive co-rotational FEM, eqs. (3.14),
+(3.15): energy and stress. Differs: nothing.
+
+The fastest material, and the most forgiving when elements invert. Limitations: at large stretch it keeps volume less
+well than neo-Hookean; a Poisson ratio above 0.45 makes coarse tets stiff.
+"""
+
+from dataclasses import dataclass
+
+from sim.materials.elastic import Elastic
+from sim.materials.gradients_kernels import COROTATED
+
+
+@dataclass(frozen=True, eq=False)
+class Corotated(Elastic):
+    """Linear co-rotated elasticity."""
+
+    law = COROTATED
+
+    def parameters(self):
+        """(mu, lambda, 0) [Pa]."""
+        mu, lam = self.lame()
+        return mu, lam, 0.0

@@ -1,0 +1,80 @@
+"""What every material shares: its parameters in the user's words, and its functions over many deformation gradients."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sim.errors import SettingsError
+from sim.materials.gradients_kernels import energies_and_stresses, hessians
+
+
+@dataclass(frozen=True, eq=False)
+class Elastic:
+    """An isotropic elastic material. Stiffness and density may differ from element to element."""
+
+    young_modulus: ArrayLike = 1e5
+    """Stiffness [Pa], a number or one per element, shape (e,)."""
+    poisson_ratio: ArrayLike = 0.45
+    """Sideways contraction, in [0, 0.5): 0 like cork, 0.49 like rubber. A number or shape (e,)."""
+    density: ArrayLike = 1000.0
+    """Mass per volume of the solid [kg/m^3], a number or shape (e,)."""
+
+    def __post_init__(self):
+        _check(self.young_modulus, "young_modulus", 0.0, np.inf, "a positive stiffness in Pa")
+        _check(self.density, "density", 0.0, np.inf, "a positive density in kg/m^3")
+        _check(self.poisson_ratio, "poisson_ratio", -1.0, 0.5, "more than -1 and less than 0.5")
+
+    def lame(self) -> tuple[NDArray, NDArray]:
+        """Lamé parameters (mu, lambda) [Pa] of small strains."""
+        young, nu = np.asarray(self.young_modulus, float), np.asarray(self.poisson_ratio, float)
+        return young / (2.0 * (1.0 + nu)), young * nu / ((1.0 + nu) * (1.0 - 2.0 * nu))
+
+    def parameters(self) -> tuple[NDArray, NDArray, NDArray]:
+        """The three numbers that the material's kernels take, each a number or shape (e,)."""
+        raise NotImplementedError
+
+    def check_count(self, count: int) -> None:
+        """Refuse fields that do not have one number for each of `count` elements."""
+        for name in ("young_modulus", "poisson_ratio", "density"):
+            shape = np.shape(getattr(self, name))
+            if shape not in ((), (count,)):
+                raise SettingsError(
+                    f"{name}: expected one number or one for each of the {count} elements, got shape {shape}"
+                )
+
+    def parameter_rows(self, count: int) -> NDArray[np.float64]:
+        """The parameters of each of `count` elements, shape (e, 3)."""
+        self.check_count(count)
+        return np.stack([np.broadcast_to(p, count) for p in self.parameters()], axis=1)
+
+    def energy_density(self, gradients: NDArray) -> NDArray:
+        """Elastic energy per rest volume [Pa] of each deformation gradient, (q, 3, 3) -> (q,)."""
+        return self._energies_and_stresses(gradients)[0]
+
+    def stress(self, gradients: NDArray) -> NDArray:
+        """First Piola stress [Pa] of each deformation gradient, (q, 3, 3) -> (q, 3, 3)."""
+        return self._energies_and_stresses(gradients)[1].reshape(-1, 3, 3)
+
+    def hessian(self, gradients: NDArray) -> NDArray:
+        """Exact derivative of the stress by F [Pa], (q, 3, 3) -> (q, 9, 9), rows and columns in row-major order."""
+        return hessians(*self._rows(gradients), self.law, False)
+
+    def projected_hessian(self, gradients: NDArray) -> NDArray:
+        """The Hessian with its negative eigenvalues set to zero, from the analytic eigensystem, (q, 9, 9)."""
+        return hessians(*self._rows(gradients), self.law, True)
+
+    def _rows(self, gradients):
+        rows = np.ascontiguousarray(np.asarray(gradients, float).reshape(-1, 9))
+        return rows, self.parameter_rows(len(rows))
+
+    def _energies_and_stresses(self, gradients):
+        return energies_and_stresses(*self._rows(gradients), self.law)
+
+
+def _check(value, name, low, high, allowed):
+    array = np.asarray(value)
+    if array.dtype.kind not in "iuf" or array.ndim > 1:
+        raise SettingsError(f"{name}: expected {allowed}, as a number or one per element")
+    if not ((array > low) & (array < high)).all():
+        raise SettingsError(f"{name}: expected {allowed}, got {array.min()}..{array.max()}")

@@ -1,0 +1,1 @@
+"""Solvers: each steps one body from one state to the next."""

@@ -1,0 +1,126 @@
+"""What degenerate elements must not do to a body as a whole: spin it, or give it energy.
+
+Their forces belong to a frame that is not that of their deformation and that changes from step to step, so they have a
+net torque and are not conservative (thesis on interactive co-rotational FEM, sec. 4.4.6). The thesis leaves both to
+the damping of implicit Euler; at short time steps that is not enough. Here the torque is cancelled, and the energy
+that a change of frames brings in is taken from the velocities. A body that keeps turning elements inside out is calmed
+as well: no material can store what it does.
+"""
+
+import math
+
+import numpy as np
+
+from toolkit.compile_kernels import njit
+
+
+@njit
+def part_inertia(x, mass, part, count):
+    """Mass and centre (c, 4) and inertia (00, 11, 22, 01, 02, 12) about it (c, 6) of each part of a body."""
+    centre, inertia = np.zeros((count, 4)), np.zeros((count, 6))
+    for i in range(x.shape[0]):
+        c = part[i]
+        centre[c, 3] += mass[i]
+        for k in range(3):
+            centre[c, k] += mass[i] * x[i, k]
+    for c in range(count):
+        for k in range(3):
+            centre[c, k] /= centre[c, 3]
+    for i in range(x.shape[0]):
+        c = part[i]
+        rx, ry, rz = x[i, 0] - centre[c, 0], x[i, 1] - centre[c, 1], x[i, 2] - centre[c, 2]
+        inertia[c, 0] += mass[i] * (ry * ry + rz * rz)
+        inertia[c, 1] += mass[i] * (rx * rx + rz * rz)
+        inertia[c, 2] += mass[i] * (rx * rx + ry * ry)
+        inertia[c, 3] -= mass[i] * rx * ry
+        inertia[c, 4] -= mass[i] * rx * rz
+        inertia[c, 5] -= mass[i] * ry * rz
+    return centre, inertia
+
+
+@njit
+def turn_about(inertia, lx, ly, lz):
+    """inertia^-1 (lx, ly, lz); zero for a part on a line or a point, which turns about it at no cost."""
+    a00, a11, a22, a01, a02, a12 = inertia
+    c00, c01, c02 = a11 * a22 - a12 * a12, a02 * a12 - a01 * a22, a01 * a12 - a02 * a11
+    c11, c12, c22 = a00 * a22 - a02 * a02, a01 * a02 - a00 * a12, a00 * a11 - a01 * a01
+    det = a00 * c00 + a01 * c01 + a02 * c02
+    size = (a00 + a11 + a22) / 3.0
+    if not det > 1e-6 * size * size * size:
+        return 0.0, 0.0, 0.0
+    return (
+        (c00 * lx + c01 * ly + c02 * lz) / det,
+        (c01 * lx + c11 * ly + c12 * lz) / det,
+        (c02 * lx + c12 * ly + c22 * lz) / det,
+    )
+
+
+@njit
+def angular_sums(x, vector, centre, part, count):
+    """sum of r x vector about the centre of each part, shape (c, 3)."""
+    out = np.zeros((count, 3))
+    for i in range(x.shape[0]):
+        c = part[i]
+        rx, ry, rz = x[i, 0] - centre[c, 0], x[i, 1] - centre[c, 1], x[i, 2] - centre[c, 2]
+        out[c, 0] += ry * vector[i, 2] - rz * vector[i, 1]
+        out[c, 1] += rz * vector[i, 0] - rx * vector[i, 2]
+        out[c, 2] += rx * vector[i, 1] - ry * vector[i, 0]
+    return out
+
+
+@njit
+def cancel_torque(x, force, mass, part, is_free, dt, out_v):
+    """Take out of the velocities the spin that internal forces [N] with a net torque gave each free part in dt [s]."""
+    count = is_free.shape[0]
+    centre, inertia = part_inertia(x, mass, part, count)
+    spin = angular_sums(x, force, centre, part, count)
+    for c in range(count):
+        if is_free[c]:
+            spin[c] = turn_about(inertia[c], dt * spin[c, 0], dt * spin[c, 1], dt * spin[c, 2])
+        else:
+            spin[c] = 0.0
+    add_rigid_motion(x, centre, np.zeros((count, 3)), spin, part, -1.0, out_v)
+
+
+@njit
+def add_rigid_motion(x, centre, velocity, spin, part, scale, out_v):
+    """out_v += scale times the rigid motion of each part."""
+    for i in range(x.shape[0]):
+        c = part[i]
+        rx, ry, rz = x[i, 0] - centre[c, 0], x[i, 1] - centre[c, 1], x[i, 2] - centre[c, 2]
+        wx, wy, wz = spin[c, 0], spin[c, 1], spin[c, 2]
+        out_v[i, 0] += scale * (velocity[c, 0] + wy * rz - wz * ry)
+        out_v[i, 1] += scale * (velocity[c, 1] + wz * rx - wx * rz)
+        out_v[i, 2] += scale * (velocity[c, 2] + wx * ry - wy * rx)
+
+
+@njit
+def calm(x, mass, part, count, fraction, most, debt, out_v):
+    """Take a fraction of the energy of the motion that is not rigid, and of a debt [J] what a second one affords.
+
+    Returns what is still owed.
+    """
+    centre, inertia = part_inertia(x, mass, part, count)
+    momentum = np.empty_like(out_v)
+    velocity = np.zeros((count, 3))
+    for i in range(x.shape[0]):
+        for k in range(3):
+            momentum[i, k] = mass[i] * out_v[i, k]
+            velocity[part[i], k] += momentum[i, k]
+    spin = angular_sums(x, momentum, centre, part, count)
+    for c in range(count):
+        for k in range(3):
+            velocity[c, k] /= centre[c, 3]
+        spin[c] = turn_about(inertia[c], spin[c, 0], spin[c, 1], spin[c, 2])
+    add_rigid_motion(x, centre, velocity, spin, part, -1.0, out_v)
+    kinetic = 0.0
+    for i in range(x.shape[0]):
+        for k in range(3):
+            kinetic += 0.5 * mass[i] * out_v[i, k] * out_v[i, k]
+    paid = min(debt, (1.0 - fraction) * most * kinetic)
+    scale = math.sqrt(max(1.0 - fraction - paid / kinetic, 0.0)) if kinetic > 0.0 else 0.0
+    for i in range(x.shape[0]):
+        for k in range(3):
+            out_v[i, k] *= scale
+    add_rigid_motion(x, centre, velocity, spin, part, 1.0, out_v)
+    return debt - paid

@@ -1,0 +1,124 @@
+"""Implicit Euler: robust at any stiffness and time step, and the default.
+
+Thesis on interactive co-rotational FEM, sec. 3.2: displacement form, eqs. (3.1)-(3.8), Newton's method with conjugate
+gradients inside; one Newton step makes it semi-implicit. Differs: a line search on the step's energy (see `newton`)
+lets no step raise it, and one translation after a truncated solve makes the linear momentum exact.
+
+Limitations: first order; it damps motion the more the longer the step is, and turns fast spins into slower ones.
+"""
+
+import numpy as np
+
+from sim.bodies import SoftBody
+from sim.elasticity import follow_degeneration
+from sim.errors import SettingsError, SolverError
+from sim.loads import apply_events, force_on_nodes
+from sim.solvers.balance_kernels import calm, cancel_torque
+from sim.solvers.holding import Holding
+from sim.solvers.newton import Effort, Increment, Newton
+from sim.solvers.settings import SolverSettings
+from sim.state import State
+
+PATIENCE = 0.1  # how long a body may have degenerate elements before it is calmed [s]
+CALMING = 0.1  # time in which the velocities of its deformation then fall to 1/e [s]
+PAYING = (
+    0.05  # the same, of a debt that is being paid: a shrunk body at rest must be able to grow [s]
+)
+LONGEST_SHAKEN = 0.2  # after which it is calm enough to be left alone [s]
+
+
+class ImplicitEuler:
+    """Steps one body. Reusable; holds work arrays and no state of the body."""
+
+    def __init__(
+        self,
+        body: SoftBody,
+        settings: SolverSettings | None = None,
+        *,
+        gravity=(0.0, 0.0, -9.81),
+        wind=(0.0, 0.0, 0.0),
+    ):
+        self.body = body
+        self.settings = settings or SolverSettings()
+        self.gravity, self.wind = np.asarray(gravity, float), np.asarray(wind, float)
+        self.newton = Newton(body, self.settings)
+        self.holding = Holding(body)
+        self.weight_force = body.mass[:, None] * self.gravity
+        self.inertia_dt = 0.0
+
+    def step(self, state_in: State, state_out: State, dt: float) -> Effort:
+        """Advance by dt [s]; state_out may be state_in."""
+        if not 0.0 < dt < np.inf:
+            raise SettingsError(f"dt: expected a positive time step in seconds, got {dt}")
+        body, newton = self.body, self.newton
+        end = state_in.time + dt
+        now = state_in.copy()
+        if body.loads:
+            apply_events(body.loads, now.time, end, now.x, now.v, body.mass)
+            if not np.array_equal(now.x, state_in.x):
+                follow_degeneration(
+                    body, state_in.x, now.x, 0.0, now.pair, now.trapped, now.rotation
+                )
+        held = self.holding.during(now.x, end, dt)
+        damping = body.stiffness_damping / dt
+        inertia, weight, centre, load = self._wells(now.v, end, dt)
+        # Free parts fly and fall, pinned ones go on as they went: exact for a body that does not deform.
+        falling = held.is_free[body.part][:, None] * (body.mass / weight)[:, None] * self.gravity
+        guess = centre + falling
+        effort = newton.minimise(
+            Increment(now, inertia, weight, centre, load, damping, held, guess)
+        )
+        if not np.isfinite(newton.u).all():
+            raise SolverError(
+                f"at {end:.4g} s the positions are no longer finite; use smaller time steps or a softer material"
+            )
+        state_out.time = end
+        state_out.v[:] = newton.u / dt
+        state_out.x[:] = now.x + newton.u
+        state_out.rotation[:] = newton.work.rotation
+        state_out.pair[:], state_out.trapped[:] = now.pair, now.trapped
+        state_out.debt = now.debt
+        state_out.shaken = max(now.shaken + (dt if effort.degenerate else -dt), 0.0)
+        if effort.degenerate:
+            self._settle_degenerate(now.x, state_out, held.is_free, dt)
+        return effort
+
+    def _settle_degenerate(self, x_before, state, is_free, dt):
+        """New frames for degenerate elements, without the spin and the energy that they would give the body."""
+        body, newton = self.body, self.newton
+        energy = newton.elastic_energy
+        cancel_torque(
+            state.x, newton.work.elastic_force, body.mass, body.part, is_free, dt, state.v
+        )
+        follow_degeneration(
+            *(body, x_before, state.x, dt, state.pair, state.trapped, state.rotation)
+        )
+        newton.evaluate(state)
+        # What motion cannot pay at once stays owed.
+        debt = max(state.debt + newton.elastic_energy - energy, 0.0)
+        state.shaken = min(state.shaken, LONGEST_SHAKEN)
+        fraction = 1.0 - np.exp(-2.0 * dt / CALMING) if state.shaken > PATIENCE else 0.0
+        most = 1.0 - np.exp(-2.0 * dt / PAYING)
+        state.debt = calm(
+            state.x, body.mass, body.part, len(is_free), fraction, most, debt, state.v
+        )
+
+    def _wells(self, v, time, dt):
+        """(inertia, weight, centre, load) of an `Increment` for inertia, damping, drag, gravity and forces."""
+        body, mass = self.body, self.body.mass
+        if dt != self.inertia_dt:
+            self.inertia = mass * (1.0 / (dt * dt) + body.mass_damping / dt)
+            self.share = (mass / dt / self.inertia)[:, None]
+            self.inertia_dt = dt
+        weight, centre, load = self.inertia, self.share * v, self.weight_force
+        if body.air_drag > 0.0:
+            # Quadratic drag with the speed of the step's start: linear in the new velocity, hence stable.
+            relative = v - self.wind
+            speed = np.sqrt((relative * relative).sum(axis=1))
+            drag = 0.5 * body.air_drag * body.exposed_area * speed
+            weight = weight + drag / dt
+            pull = self.inertia[:, None] * centre + drag[:, None] * self.wind
+            centre = pull / weight[:, None]
+        if body.loads:
+            load = load + force_on_nodes(body.loads, time, len(mass))
+        return self.inertia, weight, centre, load

@@ -1,0 +1,430 @@
+"""Newton's method with a line search on the energy of one step (see `newton`), from the first force to the last.
+
+One call per step: at a few hundred elements the calls would otherwise cost more than the arithmetic.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sim.coarse_space_kernels import turn_groups
+from sim.constraints_kernels import project
+from sim.elasticity_kernels import (
+    add_hourglass_stiffness,
+    hex_add_stiffness,
+    hex_energy_and_forces,
+    hourglass_energy_and_forces,
+    tet_add_stiffness,
+    tet_energy_and_forces,
+)
+from sim.linear_solvers_kernels import dot, invert_diagonal, multiply, residual_norm, solve
+from toolkit.compile_kernels import njit
+
+SUFFICIENT = 1e-4  # Armijo: a step must lower E by this fraction of what its slope promises
+SHORTEST = 1e-6  # of a Newton step that the line search still tries
+ROUNDING = 1e-13  # of the energies at hand: a rise below this is none
+
+
+class Shape(NamedTuple):
+    """What a body is, in arrays; see `Elements` and `SoftBody`."""
+
+    corners: np.ndarray
+    slots: np.ndarray
+    gradients: np.ndarray
+    volumes: np.ndarray
+    parameters: np.ndarray
+    hourglass_modes: np.ndarray
+    hourglass_scale: np.ndarray
+    hourglass_rest: np.ndarray
+    part: np.ndarray
+    law: int
+    rounding: float
+    """What rounding may add to the elastic energy [J]."""
+
+
+class Task(NamedTuple):
+    """What a step asks for, in arrays; see `Increment`. `moved` has no rows if the pins are where they should be."""
+
+    x: np.ndarray
+    pair: np.ndarray
+    trapped: np.ndarray
+    weight: np.ndarray
+    centre: np.ndarray
+    load: np.ndarray
+    guess: np.ndarray
+    moved: np.ndarray
+    is_free: np.ndarray
+    damping: float
+
+
+class SpringArrays(NamedTuple):
+    """The arrays of `Springs`."""
+
+    nodes: np.ndarray
+    weights: np.ndarray
+    stiffness: np.ndarray
+    blocked: np.ndarray
+    target: np.ndarray
+
+
+class Work(NamedTuple):
+    """What the method writes: the displacement u, the rotations, and scratch."""
+
+    u: np.ndarray
+    trial: np.ndarray
+    direction: np.ndarray
+    force: np.ndarray
+    trial_force: np.ndarray
+    rotation: np.ndarray
+    stretch: np.ndarray
+    damping: np.ndarray
+    r: np.ndarray
+    z: np.ndarray
+    p: np.ndarray
+    ap: np.ndarray
+    sums: np.ndarray
+    elastic_x: np.ndarray
+    elastic_force: np.ndarray
+    elastic: np.ndarray
+    """(energy, degenerate points) at elastic_x."""
+
+
+class Limits(NamedTuple):
+    """`SolverSettings` for kernels; `precision` in metres."""
+
+    newton_iterations: int
+    newton_tolerance: float
+    linear_iterations: int
+    linear_tolerance: float
+    precision: float
+    differential: int
+
+
+@njit
+def find_elastic_forces(shape, x, pair, trapped, work):
+    """Elastic energy and forces at x, into the work arrays, unless they are there already."""
+    is_known = True
+    for i in range(x.shape[0]):
+        for k in range(3):
+            is_known = is_known and work.elastic_x[i, k] == x[i, k]
+        if not is_known:
+            break
+    if is_known:
+        return
+    s = shape
+    work.elastic_force[:] = 0.0
+    if s.corners.shape[1] == 4:
+        energy, degenerate = tet_energy_and_forces(
+            x,
+            s.corners,
+            s.gradients,
+            s.volumes,
+            s.parameters,
+            pair,
+            trapped,
+            s.law,
+            work.rotation,
+            work.stretch,
+            work.elastic_force,
+        )
+    else:
+        energy, degenerate = hex_energy_and_forces(
+            x,
+            s.corners,
+            s.gradients,
+            s.volumes,
+            s.parameters,
+            pair,
+            trapped,
+            s.law,
+            work.rotation,
+            work.stretch,
+            work.elastic_force,
+        )
+        if s.hourglass_modes.shape[0]:
+            energy += hourglass_energy_and_forces(
+                x,
+                s.corners,
+                s.gradients,
+                s.hourglass_modes,
+                s.hourglass_scale,
+                s.hourglass_rest,
+                work.elastic_force,
+            )
+    work.elastic[0], work.elastic[1] = energy, degenerate
+    work.elastic_x[:] = x
+
+
+@njit
+def value(shape, task, springs, matrix, work, is_damped, u, out_force):
+    """E(u) [J], and its negative gradient [N] in out_force."""
+    x = task.x + u
+    find_elastic_forces(shape, x, task.pair, task.trapped, work)
+    energy = work.elastic[0]
+    for i in range(u.shape[0]):
+        for k in range(3):
+            d = u[i, k] - task.centre[i, k]
+            energy += 0.5 * task.weight[i] * d * d - task.load[i, k] * u[i, k]
+            out_force[i, k] = work.elastic_force[i, k] + task.load[i, k] - task.weight[i] * d
+    if springs.stiffness.shape[0]:
+        energy += spring_energy_and_forces(x, springs, out_force)
+    if is_damped:
+        flat, force = u.reshape(-1), out_force.reshape(-1)
+        multiply(matrix.start, matrix.column, work.damping, flat, work.ap)
+        energy += 0.5 * dot(flat, work.ap)
+        for i in range(flat.shape[0]):
+            force[i] -= work.ap[i]
+    return energy
+
+
+@njit
+def assemble(shape, task, springs, matrix, work, is_damped, differential, out_inverse):
+    """The matrix at x + u: elastic, damping (that of u = 0), wells, springs. Returns sqrt of its trace."""
+    s, blocks = shape, matrix.blocks
+    blocks[:] = 0.0
+    x = task.x + work.u
+    if s.corners.shape[1] == 4:
+        tet_add_stiffness(
+            x,
+            s.corners,
+            s.slots,
+            s.gradients,
+            s.volumes,
+            s.parameters,
+            task.pair,
+            task.trapped,
+            s.law,
+            differential,
+            work.rotation,
+            work.stretch,
+            blocks,
+        )
+    else:
+        hex_add_stiffness(
+            x,
+            s.corners,
+            s.slots,
+            s.gradients,
+            s.volumes,
+            s.parameters,
+            task.pair,
+            task.trapped,
+            s.law,
+            differential,
+            work.rotation,
+            work.stretch,
+            blocks,
+        )
+    if s.hourglass_modes.shape[0]:
+        add_hourglass_stiffness(
+            x,
+            s.corners,
+            s.slots,
+            s.gradients,
+            s.hourglass_modes,
+            s.hourglass_scale,
+            s.hourglass_rest,
+            blocks,
+        )
+    if task.damping > 0.0:
+        if not is_damped:
+            for i in range(blocks.shape[0]):
+                work.damping[i] = task.damping * blocks[i]
+        for i in range(blocks.shape[0]):
+            blocks[i] += work.damping[i]
+    for i in range(x.shape[0]):
+        o = 9 * matrix.start[i]
+        blocks[o] += task.weight[i]
+        blocks[o + 4] += task.weight[i]
+        blocks[o + 8] += task.weight[i]
+    if springs.stiffness.shape[0]:
+        add_springs(matrix, springs)
+    return invert_diagonal(matrix.start, blocks, out_inverse)
+
+
+@njit
+def spring_energy_and_forces(x, springs, out_force):
+    """Energy [J] of springs stiffness/2 |B (J x - target)|^2 from points to targets; adds the forces [N]."""
+    total = 0.0
+    nodes, weights = springs.nodes, springs.weights
+    for p in range(nodes.shape[0]):
+        target, b, k = springs.target[p], springs.blocked[p], springs.stiffness[p]
+        dx, dy, dz = -target[0], -target[1], -target[2]
+        for a in range(nodes.shape[1]):
+            n, w = nodes[p, a], weights[p, a]
+            dx += w * x[n, 0]
+            dy += w * x[n, 1]
+            dz += w * x[n, 2]
+        fx = k * (b[0] * dx + b[3] * dy + b[4] * dz)
+        fy = k * (b[3] * dx + b[1] * dy + b[5] * dz)
+        fz = k * (b[4] * dx + b[5] * dy + b[2] * dz)
+        total += 0.5 * (fx * dx + fy * dy + fz * dz)
+        for a in range(nodes.shape[1]):
+            n, w = nodes[p, a], weights[p, a]
+            out_force[n, 0] -= w * fx
+            out_force[n, 1] -= w * fy
+            out_force[n, 2] -= w * fz
+    return total
+
+
+@njit
+def add_springs(matrix, springs):
+    """Add the springs' stiffness to the blocks; the nodes of a point belong to one element, so every block exists."""
+    start, column, out_blocks = matrix.start, matrix.column, matrix.blocks
+    nodes, weights = springs.nodes, springs.weights
+    for p in range(nodes.shape[0]):
+        b = springs.blocked[p]
+        for i in range(nodes.shape[1]):
+            for j in range(nodes.shape[1]):
+                row, col = nodes[p, i], nodes[p, j]
+                k = springs.stiffness[p] * weights[p, i] * weights[p, j]
+                if col < row or k == 0.0:
+                    continue
+                low, high = start[row], start[row + 1] - 1
+                while low < high:
+                    middle = (low + high) // 2
+                    if column[middle] < col:
+                        low = middle + 1
+                    else:
+                        high = middle
+                o = 9 * low
+                out_blocks[o] += k * b[0]
+                out_blocks[o + 4] += k * b[1]
+                out_blocks[o + 8] += k * b[2]
+                out_blocks[o + 1] += k * b[3]
+                out_blocks[o + 3] += k * b[3]
+                out_blocks[o + 2] += k * b[4]
+                out_blocks[o + 6] += k * b[4]
+                out_blocks[o + 5] += k * b[5]
+                out_blocks[o + 7] += k * b[5]
+
+
+@njit
+def search(shape, task, springs, matrix, work, is_damped, energy):
+    """Move u along the direction as far as E falls; returns the new E and the fraction taken, 0 if it never does."""
+    slope = -dot(work.force.reshape(-1), work.direction.reshape(-1))
+    if not slope < 0.0:
+        return energy, 0.0
+    noise = ROUNDING * (abs(energy) + abs(work.elastic[0])) + shape.rounding
+    taken = 1.0
+    while taken >= SHORTEST:
+        for i in range(work.u.shape[0]):
+            for k in range(3):
+                work.trial[i, k] = work.u[i, k] + taken * work.direction[i, k]
+        new = value(shape, task, springs, matrix, work, is_damped, work.trial, work.trial_force)
+        if new <= energy + SUFFICIENT * taken * slope + noise:
+            work.u[:] = work.trial
+            work.force[:] = work.trial_force
+            return new, taken
+        if math.isfinite(new):
+            curve = new - energy - taken * slope
+            taken *= min(max(-slope * taken / (2.0 * curve), 0.1), 0.5)
+        else:
+            taken *= 0.1
+    value(shape, task, springs, matrix, work, is_damped, work.u, work.force)
+    return energy, 0.0
+
+
+@njit
+def reach_pins(shape, task, springs, matrix, work, is_damped):
+    """Go where the pins are at their targets: along the direction, or if that costs more, the pins alone; returns E."""
+    base = value(shape, task, springs, matrix, work, is_damped, task.moved, work.trial_force)
+    work.u[:] = work.direction
+    energy = value(shape, task, springs, matrix, work, is_damped, work.u, work.force)
+    if energy <= base:
+        return energy
+    work.u[:] = task.moved
+    return value(shape, task, springs, matrix, work, is_damped, work.u, work.force)
+
+
+@njit
+def balance_parts(task, part, sums, out_u):
+    """Shift every free part as a whole until the wells and forces on it balance: its momentum is then exact.
+
+    Elastic forces cancel within a part, so a truncated solve leaves an error in the momentum that one shift mends.
+    """
+    sums[:] = 0.0
+    for i in range(out_u.shape[0]):
+        c = part[i]
+        sums[c, 3] += task.weight[i]
+        for k in range(3):
+            sums[c, k] += task.load[i, k] - task.weight[i] * (out_u[i, k] - task.centre[i, k])
+    for i in range(out_u.shape[0]):
+        c = part[i]
+        if task.is_free[c] and sums[c, 3] > 0.0:
+            for k in range(3):
+                out_u[i, k] += sums[c, k] / sums[c, 3]
+
+
+@njit
+def minimise(shape, task, springs, matrix, preconditioner, constraints, limits, work):
+    """Lower E from u = 0 as far as the limits ask; leaves u and the rotations.
+
+    Returns Newton steps, linear iterations, whether the residual was seen to be small enough, the shortest fraction.
+    """
+    m, c = preconditioner, constraints
+    b, direction = work.force.reshape(-1), work.direction.reshape(-1)
+    turn_groups(task.x, m.group, m.mode, m.turn)
+    work.u[:] = 0.0
+    energy = value(shape, task, springs, matrix, work, False, work.u, work.force)
+    scale = assemble(shape, task, springs, matrix, work, False, limits.differential, m.inverse)
+    is_damped = task.damping > 0.0
+    floor = limits.precision * scale
+    work.direction[:] = task.guess
+    project(direction, c.fixed, c.basis_start, c.basis_dof, c.basis_value)
+    if task.moved.shape[0]:
+        work.direction[:] += task.moved
+    linear, first, _ = solve(
+        matrix,
+        m,
+        c,
+        b,
+        limits.linear_tolerance,
+        floor,
+        limits.linear_iterations,
+        direction,
+        work.r,
+        work.z,
+        work.p,
+        work.ap,
+    )
+    goal = max(limits.newton_tolerance * first, floor)
+    newton = 1
+    is_retried = False
+    if task.moved.shape[0]:
+        energy, taken = reach_pins(shape, task, springs, matrix, work, is_damped), 1.0
+    else:
+        energy, taken = search(shape, task, springs, matrix, work, is_damped, energy)
+        # A truncated solve from the guess may point uphill; from zero it never does.
+        is_retried = taken == 0.0
+    shortest = 1.0 if is_retried else taken
+    is_converged = False
+    while is_retried or (taken > 0.0 and newton < limits.newton_iterations):
+        if not is_retried:
+            is_converged = residual_norm(m, c, b, work.r, work.z) <= goal
+            if is_converged:
+                break
+            assemble(shape, task, springs, matrix, work, is_damped, limits.differential, m.inverse)
+        is_retried = False
+        work.direction[:] = 0.0
+        iterations, _, _ = solve(
+            matrix,
+            m,
+            c,
+            b,
+            limits.linear_tolerance,
+            floor,
+            limits.linear_iterations,
+            direction,
+            work.r,
+            work.z,
+            work.p,
+            work.ap,
+        )
+        newton += 1
+        linear += iterations
+        energy, taken = search(shape, task, springs, matrix, work, is_damped, energy)
+        shortest = min(shortest, taken)
+    balance_parts(task, shape.part, work.sums, work.u)
+    return newton, linear, is_converged, shortest

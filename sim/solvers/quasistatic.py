@@ -1,0 +1,101 @@
+"""Static equilibrium: where a body comes to rest under gravity, loads and pins.
+
+Newton's method with a line search on the potential energy, the load raised in stages where it does not converge at
+once (continuation). Thesis on interactive co-rotational FEM, sec. 3.2: A = K, b = f.
+
+Limitations: every part of the body must be held. Co-rotated elements take the rotation of the invertible SVD.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.bodies import SoftBody
+from sim.elasticity import determinants
+from sim.errors import SettingsError, SolverError
+from sim.loads import force_on_nodes
+from sim.solvers.holding import Holding
+from sim.solvers.newton import Increment, Newton
+from sim.solvers.settings import SolverSettings
+from sim.state import start_state
+
+STATIC = SolverSettings(
+    newton_iterations=60,
+    newton_tolerance=1e-9,
+    linear_iterations=5000,
+    linear_tolerance=1e-4,
+    stiffness="projected",
+    precision=1e-15,
+)
+ROUGH = 1e-3  # Newton tolerance of the stages; the settings' own is for the end
+MOST_ROUNDS = 10  # of Newton iterations at the end
+SMALLEST_STAGE = 1.0 / 256.0  # of the load
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """A static solution."""
+
+    x: NDArray[np.float64]
+    """Node positions [m], shape (n, 3)."""
+    newton_iterations: int
+    """Of all stages together."""
+    stages: int
+    """In how many parts the load was applied."""
+
+
+def equilibrium(
+    body: SoftBody,
+    *,
+    gravity=(0.0, 0.0, -9.81),
+    time: float = 0.0,
+    settings: SolverSettings = STATIC,
+) -> Equilibrium:
+    """Where the body rests with the loads and pin targets of a time [s], from its start positions."""
+    holding = Holding(body)
+    x = np.array(body.start_positions())
+    full = body.mass[:, None] * np.asarray(gravity, float)
+    full = full + force_on_nodes(body.loads, time, len(x))
+    held = holding.during(x, time, np.inf)
+    if held.is_free.any():
+        raise SettingsError("equilibrium: a part of the body is not pinned and would fall; pin it")
+    rough = Newton(body, replace(settings, newton_tolerance=max(settings.newton_tolerance, ROUGH)))
+    fine = Newton(body, settings)
+    state = start_state(replace(body, rotation="isvd"))
+    done, stage, stages, iterations = 0.0, 1.0, 0, 0
+    while done < 1.0:
+        reached = min(done + stage, 1.0)
+        moved = None if held.moved is None else (reached - done) / (1.0 - done) * held.moved
+        effort = rough.minimise(_increment(state, reached * full, replace(held, moved=moved)))
+        iterations += effort.newton_iterations
+        stages += 1
+        x = state.x + rough.u
+        if effort.is_converged and np.isfinite(x).all() and (determinants(body, x) > 0.0).all():
+            state.x[:] = x
+            state.rotation[:] = rough.work.rotation
+            done, stage = reached, 2.0 * stage
+            held = holding.during(x, time, np.inf)
+            continue
+        stage = 0.5 * (reached - done)
+        if stage < SMALLEST_STAGE:
+            raise SolverError(
+                f"no equilibrium found beyond {done:.0%} of the load; "
+                "use a stiffer material, more pins or a dynamic simulation"
+            )
+    for _ in range(MOST_ROUNDS):
+        effort = fine.minimise(_increment(state, full, held))
+        iterations += effort.newton_iterations
+        state.x += fine.u
+        state.rotation[:] = fine.work.rotation
+        if effort.is_converged or effort.shortest == 0.0:
+            return Equilibrium(state.x, iterations, stages)
+    raise SolverError(
+        f"no equilibrium found as exactly as asked in {iterations} Newton iterations; "
+        "raise newton_iterations or newton_tolerance"
+    )
+
+
+def _increment(state, load, held) -> Increment:
+    none = np.zeros_like(state.x)
+    return Increment(state, none[:, 0], none[:, 0], none, load, 0.0, held, none)

@@ -1,0 +1,38 @@
+"""How hard the solvers try."""
+
+from dataclasses import dataclass
+
+from sim.elasticity import DIFFERENTIALS
+from sim.errors import SettingsError
+
+
+@dataclass(frozen=True)
+class SolverSettings:
+    """Limits and tolerances of the Newton iterations and of the linear solver inside them."""
+
+    newton_iterations: int = 4
+    """Most Newton steps per time step; 1 is semi-implicit."""
+    newton_tolerance: float = 0.03
+    """Stop when the residual has fallen to this fraction of what it was."""
+    linear_iterations: int = 200
+    """Most conjugate-gradient iterations per Newton step."""
+    linear_tolerance: float = 1e-2
+    """Stop them when the residual has fallen to this fraction of what it was."""
+    stiffness: str = "twist"
+    """Stress differential of co-rotated bodies, see `elasticity`: "twist", "hybrid" or "projected"."""
+    precision: float = 1e-9
+    """Displacements below this fraction of the body's size are not worth an iteration."""
+
+    def __post_init__(self):
+        for name in ("newton_iterations", "linear_iterations"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"{name}: expected at least 1, got {getattr(self, name)}")
+        for name in ("newton_tolerance", "linear_tolerance", "precision"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise SettingsError(
+                    f"{name}: expected a fraction in [0, 1), got {getattr(self, name)}"
+                )
+        if self.stiffness not in DIFFERENTIALS:
+            raise SettingsError(
+                f"stiffness: expected one of {DIFFERENTIALS}, got {self.stiffness!r}"
+            )

@@ -1,0 +1,240 @@
+"""Violent random scenes: whatever an artist or a bug may do to a body, and what must still be true afterwards.
+
+`python tests/random_scenes.py 500` runs them all and prints what went wrong, if anything did.
+"""
+
+import argparse
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+from beams import beam_hexes, beam_tets  # noqa: E402
+
+import sim  # noqa: E402
+
+SETTLING = 2.0  # time after the last load [s]
+REACH = 10.0  # sizes beyond rest pose, targets and ballistic flight that a node may stray
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a scene ended."""
+
+    seed: int
+    text: str
+    """What the scene was."""
+    error: str
+    """Text of the SolverError, or nothing."""
+    stray: float
+    """Greatest distance beyond the ballistic reach, in sizes; infinite if a position was not finite."""
+    is_pinned: bool
+    inverted: int
+    """Quadrature points with det F <= 0 at the end."""
+    seconds: float
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether every position stayed finite and within reach."""
+        return self.stray <= REACH
+
+
+@cache
+def bear(element: str):
+    """A cage with limbs, from the sample mesh."""
+    import toolkit
+
+    mesh = toolkit.read_mesh(ROOT / "sample_meshes" / "gummy_bear.obj")
+    return toolkit.build_cage(mesh, resolution=7, element=element)
+
+
+def random_cage(rng, dt):
+    """A box or the bear, in tets or hexes; small ones where the steps are many."""
+    element = rng.choice(["tet", "hex"])
+    if dt > 2e-3 and rng.random() < 0.3:
+        return bear(element)
+    most = 3 if dt < 1e-3 else 5
+    cells = rng.integers(1, most + 1, size=3)
+    size = cells * rng.uniform(0.05, 0.4)
+    return sim.Cage(*(beam_tets if element == "tet" else beam_hexes)(*cells, size=size))
+
+
+def random_start(rng, nodes):
+    """Rest, or a shape that no body should be in, and its name."""
+    low, high = nodes.min(axis=0), nodes.max(axis=0)
+    centre, noise = nodes.mean(axis=0), 1e-6 * np.ptp(nodes) * rng.normal(size=nodes.shape)
+    kind = rng.choice(
+        ["rest"] * 5 + ["random", "plane", "line", "point", "mirrored", "small", "large"]
+    )
+    if kind == "rest":
+        return None, kind
+    if kind == "random":
+        return rng.uniform(low, high, nodes.shape), kind
+    basis = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    kept = {"plane": 2, "line": 1, "point": 0}.get(kind)
+    if kept is not None:
+        flat = (nodes - centre) @ basis
+        flat[:, kept:] = 0.0
+        return centre + flat @ basis.T + noise, kind
+    if kind == "mirrored":
+        return centre + (nodes - centre) * [-1.0, 1.0, 1.0] + noise, kind
+    return centre + (nodes - centre) * (0.1 if kind == "small" else 4.0), kind
+
+
+def random_points(rng, cage):
+    """Some nodes, or points inside elements."""
+    count = int(rng.integers(1, 6))
+    if rng.random() < 0.5:
+        return sim.node_points(
+            rng.choice(len(cage.cage_nodes), size=min(count, len(cage.cage_nodes)), replace=False)
+        )
+    weights = rng.dirichlet(np.ones(cage.elements.shape[1]), size=count)
+    return sim.embedded_points(cage.elements, rng.integers(len(cage.elements), size=count), weights)
+
+
+def random_pin(rng, cage, size, end):
+    """A pin whose targets jump about."""
+    points = random_points(rng, cage)
+    rest = points.positions(cage.cage_nodes)
+    times = np.sort(rng.uniform(0.0, end, size=4))
+    jumps = rng.normal(scale=size, size=(4, 1, 3))
+    target = sim.Keyed(times, rest + np.concatenate([np.zeros((1, 1, 3)), jumps[1:]]))
+    strength = 1.0 if rng.random() < 0.6 else float(rng.uniform(0.05, 0.99))
+    way = {}
+    if rng.random() < 0.3:
+        way = {str(rng.choice(["along", "normal"])): rng.normal(size=3)}
+    return sim.Pin(points, target=target, strength=strength, **way)
+
+
+def random_event(rng, cage, size, end):
+    """A blow, a kick or a jerk."""
+    points, when = random_points(rng, cage), float(rng.uniform(0.0, end))
+    direction = rng.normal(size=3)
+    kind = rng.integers(3)
+    if kind == 0:
+        return sim.VelocityChange(points, direction * 10.0 ** rng.uniform(0, 2), when)
+    if kind == 1:
+        return sim.PositionChange(points, direction * size * rng.uniform(0.1, 1.0), when)
+    mass = 10.0 ** rng.uniform(-2, 1)
+    return sim.Impulse(points, direction * mass, when)
+
+
+def random_scene(seed: int):
+    """(body, gravity, dt, end of the loads, text) of a seed."""
+    rng = np.random.default_rng(seed)
+    dt = 10.0 ** rng.uniform(-4.0, np.log10(1.0 / 24.0))
+    cage = random_cage(rng, dt)
+    nodes = cage.cage_nodes
+    size = float(np.linalg.norm(np.ptp(nodes, axis=0)))
+    law = [sim.Corotated, sim.NeoHookean][rng.integers(2)]
+    young, nu = 10.0 ** rng.uniform(2, 9), rng.uniform(0.0, 0.49)
+    density = 10.0 ** rng.uniform(1.7, 3.7)
+    start, kind = random_start(rng, nodes)
+    end = float(rng.uniform(0.1, 0.5))
+    pins = [random_pin(rng, cage, size, end) for _ in range(rng.integers(1, 4))]
+    pins = pins if rng.random() < 0.4 else []
+    loads = [random_event(rng, cage, size, end) for _ in range(rng.integers(4))]
+    quadrature = 8 if rng.random() < 0.3 else 1
+    damping = 10.0 ** rng.uniform(-5, -2) if rng.random() < 0.3 else 0.0
+    body = sim.SoftBody(
+        cage,
+        law(young, nu, density),
+        pins=pins,
+        loads=loads,
+        start=start,
+        velocity=rng.normal(scale=3.0, size=3),
+        spin=rng.normal(scale=5.0, size=3),
+        stiffness_damping=damping,
+        quadrature=quadrature,
+    )
+    gravity = np.array([0.0, 0.0, -9.81]) * (rng.random() < 0.5)
+    element = f"{len(cage.elements)} {'tets' if cage.elements.shape[1] == 4 else 'hexes'}"
+    text = (
+        f"{law.__name__} {element} x{quadrature} E={young:.2g} nu={nu:.2f} rho={density:.0f} "
+        f"dt={dt:.2g} start={kind} pins={len(pins)} loads={len(loads)} beta={damping:.1g}"
+    )
+    return body, gravity, dt, end, text
+
+
+def run_scene(seed: int) -> Outcome:
+    """Simulate the scene of a seed until it had time to settle."""
+    body, gravity, dt, end, text = random_scene(seed)
+    began = time.perf_counter()
+    solver, state = sim.ImplicitEuler(body, gravity=gravity), sim.start_state(body)
+    speed = np.sqrt((state.v**2).sum(axis=1)).max()
+    centre, stray, error, reach = state.x.mean(axis=0), 0.0, "", 0.0
+    still_x, still_v = np.zeros_like(state.x), np.zeros_like(state.x)
+    centres = [centre]
+    try:
+        while state.time < end + SETTLING:
+            still_x[:], still_v[:] = 0.0, 0.0
+            for load in body.loads:
+                if state.time <= load.time < state.time + dt:
+                    load.apply(body.mass, still_x, still_v)
+            speed += np.sqrt((still_v**2).sum(axis=1)).max()
+            speed += np.sqrt((gravity**2).sum()) * dt
+            reach += speed * dt + np.sqrt((still_x**2).sum(axis=1)).max()
+            solver.step(state, state, dt)
+            if len(body.pins) and state.time < end + dt:
+                centres += [
+                    pin.targets(pin.points.positions(body.start_positions()), state.time).mean(0)
+                    for pin in body.pins
+                ]
+            distance = min(np.abs(state.x - c).max() for c in centres[-40:] + [centre])
+            stray = max(stray, (distance - reach) / body.size)
+            if not np.isfinite(state.x).all():
+                stray = np.inf
+                break
+    except sim.SolverError as failure:
+        error = str(failure)
+    inverted = int((sim.determinants(body, state.x) <= 0.0).sum())
+    seconds = time.perf_counter() - began
+    return Outcome(seed, text, error, stray, bool(body.pins), inverted, seconds)
+
+
+def summary(outcomes) -> dict[str, float]:
+    """The fractions that the promises are about."""
+    free = [o for o in outcomes if not o.is_pinned and not o.error]
+    return {
+        "bounded": sum(o.is_bounded for o in outcomes) / len(outcomes),
+        "failed": sum(bool(o.error) for o in outcomes) / len(outcomes),
+        "recovered": sum(o.inverted == 0 for o in free) / max(len(free), 1),
+    }
+
+
+def run_scenes(seeds, processes: int = 2):
+    """Outcomes of many seeds, several at a time."""
+    with ProcessPoolExecutor(processes) as pool:
+        yield from pool.map(run_scene, seeds, chunksize=4)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--first", type=int, default=0)
+    arguments = parser.parse_args()
+    outcomes = []
+    for outcome in run_scenes(range(arguments.first, arguments.first + arguments.count)):
+        outcomes.append(outcome)
+        if outcome.error or not outcome.is_bounded or (outcome.inverted and not outcome.is_pinned):
+            print(
+                f"{outcome.seed:4d} stray {outcome.stray:.2g} inverted {outcome.inverted} "
+                f"{outcome.seconds:.1f} s  {outcome.text}  {outcome.error}",
+                flush=True,
+            )
+    for name, value in summary(outcomes).items():
+        print(f"{name:10s} {value:.1%}")
+    print(
+        f"slowest {max(o.seconds for o in outcomes):.1f} s, all {sum(o.seconds for o in outcomes):.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()
