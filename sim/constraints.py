@@ -26,13 +26,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from sim.constraints_kernels import orthonormalise_blocks, solve_least_squares
+from sim.constraints_kernels import DEPENDENT, orthonormalise_blocks, solve_least_squares
 from sim.points import Points
 from toolkit.arrays import frozen
 
 # Below DEPENDENT of the kernels, so that rows cut off at fixed dofs leave nothing that counts; rounding is far below.
 NO_FREEDOM = 1e-8
 """A dof is fixed if the rows let less than this share of its motion through."""
+NEARLY_DEPENDENT = 0.2  # of a unit row: less than this left by the others makes nodes leap five times as far as asked
 ITERATIONS_PER_DOF = 4
 """Cap of the least-squares iterations; without rounding one per dof would do."""
 
@@ -107,14 +108,31 @@ def joined_rows(parts: Sequence[Rows]) -> Rows:
     return Rows(np.concatenate(starts), np.concatenate(dof), np.concatenate(weight))
 
 
+def chosen_rows(rows: Rows, chosen: NDArray[np.bool_]) -> Rows:
+    """Some of the rows, in their order."""
+    count = np.diff(rows.start)
+    kept = np.repeat(chosen, count)
+    return Rows(np.append(0, np.cumsum(count[chosen])), rows.dof[kept], rows.weight[kept])
+
+
 def projection(rows: Rows, node_count: int) -> Projection:
     """The orthogonal projector on the displacements that all rows leave free."""
     rows = _unit_rows(rows)
-    freedom, _ = _orthonormal_basis(rows, 3 * node_count)
+    freedom, _, _ = _orthonormal_basis(rows, 3 * node_count)
     fixed = freedom < NO_FREEDOM
     # Unit rows cut short keep their scale: what was negligible in the row stays so.
-    _, basis = _orthonormal_basis(_without(rows, fixed), 3 * node_count)
+    _, basis, _ = _orthonormal_basis(_without(rows, fixed), 3 * node_count)
     return Projection(fixed, basis.start, basis.dof, basis.weight)
+
+
+def is_reliable(rows: Rows, node_count: int) -> NDArray[np.bool_]:
+    """Whether each row can be met without moving nodes much further than it asks, shape (r,).
+
+    A row that the others nearly determine, but not quite, could only be met by nodes that leap about; a row that they
+    determine exactly is welcome, and is met halfway if it contradicts them.
+    """
+    _, _, remainder = _orthonormal_basis(_unit_rows(rows), 3 * node_count, NEARLY_DEPENDENT)
+    return remainder <= 10.0 * DEPENDENT
 
 
 def prescribed(rows: Rows, wanted: ArrayLike, node_count: int) -> NDArray[np.float64]:
@@ -145,10 +163,12 @@ def _without(rows: Rows, fixed: NDArray[np.bool_]) -> Rows:
     return Rows(start, rows.dof[kept], rows.weight[kept])
 
 
-def _orthonormal_basis(rows: Rows, dof_count: int) -> tuple[NDArray[np.float64], Rows]:
-    """How free each dof is, 0..1, shape (3n,), and orthonormal vectors that span the rows."""
+def _orthonormal_basis(
+    rows: Rows, dof_count: int, least: float = DEPENDENT
+) -> tuple[NDArray[np.float64], Rows, NDArray[np.float64]]:
+    """How free each dof is, 0..1, (3n,), orthonormal vectors that span the rows, and what they leave of each, (r,)."""
     if not len(rows):
-        return np.ones(dof_count), rows
+        return np.ones(dof_count), rows, np.zeros(0)
     first = rows.dof[rows.start[:-1]]
     links = (np.ones(len(rows.dof), np.int8), (first[rows.row_of_entries()], rows.dof))
     blocks, block = connected_components(coo_matrix(links, (dof_count, dof_count)), directed=False)
@@ -161,14 +181,14 @@ def _orthonormal_basis(rows: Rows, dof_count: int) -> tuple[NDArray[np.float64],
     rank = np.minimum(size, row_count)
     start = np.empty(rank.sum() + 1, np.int32)
     dof, value = np.empty((rank * size).sum(), np.int32), np.empty((rank * size).sum())
-    freedom = np.empty(dof_count)
+    freedom, remainder = np.empty(dof_count), np.zeros(len(rows))
     made = orthonormalise_blocks(
         *(rows.start, rows.dof, rows.weight, place),
-        *(dof_start, block_dof, row_start, block_row),
-        *(start, dof, value, freedom),
+        *(dof_start, block_dof, row_start, block_row, least),
+        *(start, dof, value, freedom, remainder),
     )
     end = start[made]
-    return freedom, Rows(start[: made + 1], dof[:end].copy(), value[:end].copy())
+    return freedom, Rows(start[: made + 1], dof[:end].copy(), value[:end].copy()), remainder
 
 
 def _grouped(label: NDArray, count: int) -> tuple[NDArray, NDArray]:

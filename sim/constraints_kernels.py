@@ -6,6 +6,8 @@ from toolkit.compile_kernels import njit
 
 DEPENDENT = 1e-7  # a unit row with a smaller remainder depends on the rows before it; rounding leaves about 1e-14
 CONVERGED = 1e-13  # gradient of the least squares, relative to where it started
+EXACT = 1e-15  # gradient that is only rounding, relative to the residual
+RISE = 1e-9  # of the squared residual, which can only fall: more than this is rounding gone wild
 PATIENCE = 200  # iterations in which that gradient must halve, else rounding has stopped it
 
 
@@ -32,10 +34,12 @@ def orthonormalise_block(
     dofs,
     rows,
     made,
+    least,
     out_start,
     out_dof,
     out_value,
     out_freedom,
+    out_remainder,
 ):
     """Add an orthonormal basis of some rows over some dofs to a CSR with `made` rows; returns its new row count.
 
@@ -52,11 +56,11 @@ def orthonormalise_block(
         remainder[r] = norm_squared(row_weight[row_start[rows[r]] : row_start[rows[r] + 1]])
     for _ in range(rows.shape[0]):
         longest = np.argmax(remainder)
-        if remainder[longest] < DEPENDENT * DEPENDENT:
+        if remainder[longest] < least * least:
             break
         row = rows[longest]
         remainder[longest] = 0.0
-        if find_remainder(row_start, row_dof, row_weight, row, place, S, u) < DEPENDENT:
+        if find_remainder(row_start, row_dof, row_weight, row, place, S, u) < least:
             continue
         end = out_start[made]
         for i in range(size):
@@ -74,6 +78,8 @@ def orthonormalise_block(
             remainder[r] -= part * part
     for i in range(size):
         out_freedom[dofs[i]] = np.sqrt(norm_squared(S[i]))
+    for r in range(rows.shape[0]):
+        out_remainder[rows[r]] = np.sqrt(max(remainder[r], 0.0))
     return made
 
 
@@ -108,14 +114,17 @@ def orthonormalise_blocks(
     block_dof,
     first_row,
     block_row,
+    least,
     out_start,
     out_dof,
     out_value,
     out_freedom,
+    out_remainder,
 ):
     """Orthonormal basis of rows, block by block of rows that share dofs; returns how many vectors it has.
 
-    out_freedom (3n,): how much of a motion of each dof alone the rows let through, 1 for dofs in no row.
+    Rows with a remainder below `least` are left out. out_freedom (3n,): how much of a motion of each dof alone the rows
+    let through, 1 for dofs in no row. out_remainder (r,): what the basis leaves of each row.
     """
     made = 0
     out_start[0] = 0
@@ -125,8 +134,8 @@ def orthonormalise_blocks(
         rows = block_row[first_row[b] : first_row[b + 1]]
         if rows.shape[0]:
             made = orthonormalise_block(
-                *(row_start, row_dof, row_weight, place, dofs, rows, made),
-                *(out_start, out_dof, out_value, out_freedom),
+                *(row_start, row_dof, row_weight, place, dofs, rows, made, least),
+                *(out_start, out_dof, out_value, out_freedom, out_remainder),
             )
     return made
 
@@ -143,17 +152,23 @@ def solve_least_squares(row_start, row_dof, row_weight, wanted, iterations, out_
     multiply_transposed(row_start, row_dof, row_weight, residual, gradient)
     direction = gradient.copy()
     size = norm_squared(gradient)
-    enough = CONVERGED * CONVERGED * size
+    # Rows that contradict each other leave a residual, and of their gradient nothing but rounding.
+    left = norm_squared(residual)
+    enough = max(CONVERGED * CONVERGED * size, EXACT * EXACT * left)
     best, waited = size, 0
     for iteration in range(iterations):
         if size <= enough or waited > PATIENCE:
             return iteration
         multiply(row_start, row_dof, row_weight, direction, image)
         step = size / norm_squared(image)
-        for i in range(out_d.shape[0]):
-            out_d[i] += step * direction[i]
         for row in range(residual.shape[0]):
             residual[row] -= step * image[row]
+        before = left
+        left = norm_squared(residual)
+        if not left <= before * (1.0 + RISE):
+            return iteration
+        for i in range(out_d.shape[0]):
+            out_d[i] += step * direction[i]
         multiply_transposed(row_start, row_dof, row_weight, residual, gradient)
         before = size
         size = norm_squared(gradient)

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from sim.bodies import SoftBody
 from sim.constraints import (
     Projection,
+    chosen_rows,
     constraint_rows,
+    is_reliable,
     joined_rows,
     prescribed,
     projection,
@@ -69,6 +71,7 @@ class Holding:
             for quantity in (pin.target, pin.strength)
         )
         self.hard: list[NDArray] = []
+        self.is_met = np.zeros(0, bool)
         self.rows = joined_rows([])
         self.projection = projection(self.rows, len(body.mass))
         self._read(0.0)
@@ -96,11 +99,13 @@ class Holding:
             self.rows = joined_rows(
                 [constraint_rows(pin.points, pin.directions, which) for pin, which in parts]
             )
+            self.is_met = is_reliable(self.rows, len(body.mass))
+            self.rows = chosen_rows(self.rows, self.is_met)
             self.projection = projection(self.rows, len(body.mass))
             self.hard = hard
         parts = zip(pins, self.targets, hard, strict=True)
         goals = [row_values(target, pin.directions, which) for pin, target, which in parts]
-        self.goal = np.concatenate([np.zeros(0), *goals])
+        self.goal = np.concatenate([np.zeros(0), *goals])[self.is_met]
         self.is_free = np.ones(int(body.part.max()) + 1, bool)
         for pin, strength in zip(pins, self.strengths, strict=True):
             held = strength > 0.0

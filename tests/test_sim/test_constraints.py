@@ -5,7 +5,15 @@ import time
 import numpy as np
 import pytest
 
-from sim.constraints import constraint_rows, joined_rows, prescribed, projection, row_values
+from sim.constraints import (
+    chosen_rows,
+    constraint_rows,
+    is_reliable,
+    joined_rows,
+    prescribed,
+    projection,
+    row_values,
+)
 from sim.constraints_kernels import project
 from sim.pins import Pin
 from sim.points import Points, embedded_points, node_points
@@ -195,3 +203,38 @@ def test_a_cage_full_of_pinned_points_is_ready_in_two_seconds():
     assert made.fixed.sum() + len(made.basis_start) - 1 == np.linalg.matrix_rank(
         dense(rows, 400)[:, ::3]
     )
+
+
+def test_contradicting_rows_are_met_halfway_and_never_wildly():
+    """Several hard pins may claim one node for different places; the displacement stays that of least squares."""
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        nodes = rng.integers(0, 4, size=int(rng.integers(2, 14)))
+        rows = constraint_rows(node_points(nodes), np.eye(3), np.arange(len(nodes)))
+        wanted = rng.normal(size=len(rows)) * rng.choice([1e-9, 1.0, 1e3])
+        if seed % 2:
+            wanted[: len(wanted) // 2] = -wanted[len(wanted) - len(wanted) // 2 :]
+        found = prescribed(rows, wanted, 4)
+        dense = np.zeros((len(rows), 12))
+        dense[rows.row_of_entries(), rows.dof] = rows.weight
+        expected = np.linalg.lstsq(dense, wanted, rcond=None)[0]
+        np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(wanted).max())
+        # What no displacement can lessen must not be tried: its gradient is nothing but rounding.
+        hopeless = wanted - dense @ expected
+        left = np.abs(prescribed(rows, hopeless, 4)).max()
+        assert left <= 1e-9 * np.abs(wanted).max()
+
+
+def test_rows_that_the_others_nearly_determine_are_not_reliable():
+    """Two points a hair apart in one tet that are led to different places would throw its nodes far away."""
+    near = [[0.25, 0.25, 0.25, 0.25], [0.26, 0.24, 0.25, 0.25], [0.97, 0.01, 0.01, 0.01]]
+    points = embedded_points(np.array([[0, 1, 2, 3]]), [0, 0, 0], near)
+    rows = constraint_rows(points, np.eye(3), np.arange(3))
+    kept = is_reliable(rows, 4)
+    assert kept.reshape(3, 3).sum(axis=0).tolist() == [2, 2, 2]
+    wanted = np.random.default_rng(0).normal(size=9)
+    far = np.abs(prescribed(rows, wanted, 4)).max()
+    tame = np.abs(prescribed(chosen_rows(rows, kept), wanted[kept], 4)).max()
+    assert tame < 4.0 * np.abs(wanted).max() < 20.0 * np.abs(wanted).max() < far
+    twice = joined_rows([rows, rows])
+    np.testing.assert_array_equal(is_reliable(chosen_rows(twice, np.tile(kept, 2)), 4), True)
