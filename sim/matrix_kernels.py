@@ -214,3 +214,19 @@ def projected_symmetric(a00, a11, a22, a01, a02, a12):
         e0 * v[0] * v[6] + e1 * v[1] * v[7] + e2 * v[2] * v[8],
         e0 * v[3] * v[6] + e1 * v[4] * v[7] + e2 * v[5] * v[8],
     )
+
+
+@njit
+def solve_symmetric(a, x, y, z):
+    """a^-1 (x, y, z) for a symmetric a = (00, 11, 22, 01, 02, 12); zero where a is as good as singular."""
+    c00, c01, c02 = a[1] * a[2] - a[5] * a[5], a[4] * a[5] - a[3] * a[2], a[3] * a[5] - a[4] * a[1]
+    c11, c12, c22 = a[0] * a[2] - a[4] * a[4], a[3] * a[4] - a[0] * a[5], a[0] * a[1] - a[3] * a[3]
+    det = a[0] * c00 + a[3] * c01 + a[4] * c02
+    size = (a[0] + a[1] + a[2]) / 3.0
+    if not det > 1e-6 * size * size * size:
+        return 0.0, 0.0, 0.0
+    return (
+        (c00 * x + c01 * y + c02 * z) / det,
+        (c01 * x + c11 * y + c12 * z) / det,
+        (c02 * x + c12 * y + c22 * z) / det,
+    )

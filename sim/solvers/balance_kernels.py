@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from sim.matrix_kernels import solve_symmetric
 from toolkit.compile_kernels import njit
 
 
@@ -39,23 +40,6 @@ def part_inertia(x, mass, part, count):
 
 
 @njit
-def turn_about(inertia, lx, ly, lz):
-    """inertia^-1 (lx, ly, lz); zero for a part on a line or a point, which turns about it at no cost."""
-    a00, a11, a22, a01, a02, a12 = inertia
-    c00, c01, c02 = a11 * a22 - a12 * a12, a02 * a12 - a01 * a22, a01 * a12 - a02 * a11
-    c11, c12, c22 = a00 * a22 - a02 * a02, a01 * a02 - a00 * a12, a00 * a11 - a01 * a01
-    det = a00 * c00 + a01 * c01 + a02 * c02
-    size = (a00 + a11 + a22) / 3.0
-    if not det > 1e-6 * size * size * size:
-        return 0.0, 0.0, 0.0
-    return (
-        (c00 * lx + c01 * ly + c02 * lz) / det,
-        (c01 * lx + c11 * ly + c12 * lz) / det,
-        (c02 * lx + c12 * ly + c22 * lz) / det,
-    )
-
-
-@njit
 def angular_sums(x, vector, centre, part, count):
     """sum of r x vector about the centre of each part, shape (c, 3)."""
     out = np.zeros((count, 3))
@@ -74,9 +58,10 @@ def cancel_torque(x, force, mass, part, is_free, dt, out_v):
     count = is_free.shape[0]
     centre, inertia = part_inertia(x, mass, part, count)
     spin = angular_sums(x, force, centre, part, count)
+    # A part on a line has no inertia about it, and turns about it at no cost: no spin is taken from it.
     for c in range(count):
         if is_free[c]:
-            spin[c] = turn_about(inertia[c], dt * spin[c, 0], dt * spin[c, 1], dt * spin[c, 2])
+            spin[c] = solve_symmetric(inertia[c], dt * spin[c, 0], dt * spin[c, 1], dt * spin[c, 2])
         else:
             spin[c] = 0.0
     add_rigid_motion(x, centre, np.zeros((count, 3)), spin, part, -1.0, out_v)
@@ -111,7 +96,7 @@ def calm(x, mass, part, count, fraction, most, debt, out_v):
     for c in range(count):
         for k in range(3):
             velocity[c, k] /= centre[c, 3]
-        spin[c] = turn_about(inertia[c], spin[c, 0], spin[c, 1], spin[c, 2])
+        spin[c] = solve_symmetric(inertia[c], spin[c, 0], spin[c, 1], spin[c, 2])
     add_rigid_motion(x, centre, velocity, spin, part, -1.0, out_v)
     kinetic = 0.0
     for i in range(x.shape[0]):

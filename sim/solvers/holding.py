@@ -56,7 +56,9 @@ class Held:
     springs: Springs
     """Soft pins."""
     is_free: NDArray[np.bool_]
-    """Whether each part of the body is held by no pin at all."""
+    """Whether each part of the body is held by no hard pin."""
+    is_flying: NDArray[np.bool_]
+    """Whether it is held by no pin at all."""
 
 
 class Holding:
@@ -81,7 +83,7 @@ class Holding:
         if not self.is_steady:
             self._read(end)
         springs = self._springs(x, dt) if self.has_springs else NO_SPRINGS
-        return Held(self.projection, self._moved(x), springs, self.is_free)
+        return Held(self.projection, self._moved(x), springs, self.is_free, self.is_flying)
 
     def _read(self, time):
         """Strengths and targets at a time, and what follows from them."""
@@ -106,11 +108,16 @@ class Holding:
         parts = zip(pins, self.targets, hard, strict=True)
         goals = [row_values(target, pin.directions, which) for pin, target, which in parts]
         self.goal = np.concatenate([np.zeros(0), *goals])[self.is_met]
-        self.is_free = np.ones(int(body.part.max()) + 1, bool)
-        for pin, strength in zip(pins, self.strengths, strict=True):
-            held = strength > 0.0
+        self.is_free, self.is_flying = self._without_pins(1.0), self._without_pins(1e-300)
+
+    def _without_pins(self, least):
+        """Whether each part of the body has no pin of at least some strength."""
+        result = np.ones(int(self.body.part.max()) + 1, bool)
+        for pin, strength in zip(self.body.pins, self.strengths, strict=True):
+            held = strength >= least
             nodes, weights = pin.points.nodes[held], pin.points.weights[held]
-            self.is_free[body.part[nodes[weights != 0.0]]] = False
+            result[self.body.part[nodes[weights != 0.0]]] = False
+        return result
 
     def _moved(self, x):
         if not len(self.rows):

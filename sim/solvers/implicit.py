@@ -63,7 +63,7 @@ class ImplicitEuler:
         damping = body.stiffness_damping / dt
         inertia, weight, centre, load = self._wells(now.v, end, dt)
         # Free parts fly and fall, pinned ones go on as they went: exact for a body that does not deform.
-        falling = held.is_free[body.part][:, None] * (body.mass / weight)[:, None] * self.gravity
+        falling = held.is_flying[body.part][:, None] * (body.mass / weight)[:, None] * self.gravity
         guess = centre + falling
         effort = newton.minimise(
             Increment(now, inertia, weight, centre, load, damping, held, guess)

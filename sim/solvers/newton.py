@@ -96,7 +96,7 @@ class Newton:
             *(np.zeros((n, 3)) for _ in range(5)),
             *(np.zeros((points, 4)), np.zeros((points, 2)), np.zeros(blocks)),
             *(np.zeros(3 * n) for _ in range(4)),
-            np.zeros((int(body.part.max()) + 1, 4)),
+            np.zeros((int(body.part.max()) + 1, 9)),
             *(np.full((n, 3), np.nan), np.zeros((n, 3)), np.zeros(2)),
         )
         self.preconditioner: Preconditioner | None = None

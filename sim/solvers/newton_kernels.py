@@ -19,6 +19,7 @@ from sim.elasticity_kernels import (
     tet_energy_and_forces,
 )
 from sim.linear_solvers_kernels import dot, invert_diagonal, multiply, residual_norm, solve
+from sim.matrix_kernels import solve_symmetric
 from toolkit.compile_kernels import njit
 
 SUFFICIENT = 1e-4  # Armijo: a step must lower E by this fraction of what its slope promises
@@ -339,22 +340,37 @@ def reach_pins(shape, task, springs, matrix, work, is_damped):
 
 
 @njit
-def balance_parts(task, part, sums, out_u):
-    """Shift every free part as a whole until the wells and forces on it balance: its momentum is then exact.
+def balance_parts(task, springs, part, sums, out_u):
+    """Shift every part without hard pins as a whole until wells, forces and springs on it balance.
 
     Elastic forces cancel within a part, so a truncated solve leaves an error in the momentum that one shift mends.
     """
-    sums[:] = 0.0
+    sums[:] = 0.0  # force, then stiffness (00, 11, 22, 01, 02, 12) of each part
     for i in range(out_u.shape[0]):
         c = part[i]
-        sums[c, 3] += task.weight[i]
         for k in range(3):
+            sums[c, 3 + k] += task.weight[i]
             sums[c, k] += task.load[i, k] - task.weight[i] * (out_u[i, k] - task.centre[i, k])
+    for p in range(springs.stiffness.shape[0]):
+        c, b, k = part[springs.nodes[p, 0]], springs.blocked[p], springs.stiffness[p]
+        dx, dy, dz = -springs.target[p, 0], -springs.target[p, 1], -springs.target[p, 2]
+        for a in range(springs.nodes.shape[1]):
+            n, w = springs.nodes[p, a], springs.weights[p, a]
+            dx += w * (task.x[n, 0] + out_u[n, 0])
+            dy += w * (task.x[n, 1] + out_u[n, 1])
+            dz += w * (task.x[n, 2] + out_u[n, 2])
+        sums[c, 0] -= k * (b[0] * dx + b[3] * dy + b[4] * dz)
+        sums[c, 1] -= k * (b[3] * dx + b[1] * dy + b[5] * dz)
+        sums[c, 2] -= k * (b[4] * dx + b[5] * dy + b[2] * dz)
+        for m in range(6):
+            sums[c, 3 + m] += k * b[m]
+    for c in range(sums.shape[0]):
+        sums[c, :3] = solve_symmetric(sums[c, 3:], sums[c, 0], sums[c, 1], sums[c, 2])
     for i in range(out_u.shape[0]):
         c = part[i]
-        if task.is_free[c] and sums[c, 3] > 0.0:
+        if task.is_free[c]:
             for k in range(3):
-                out_u[i, k] += sums[c, k] / sums[c, 3]
+                out_u[i, k] += sums[c, k]
 
 
 @njit
@@ -426,5 +442,5 @@ def minimise(shape, task, springs, matrix, preconditioner, constraints, limits, 
         linear += iterations
         energy, taken = search(shape, task, springs, matrix, work, is_damped, energy)
         shortest = min(shortest, taken)
-    balance_parts(task, shape.part, work.sums, work.u)
+    balance_parts(task, springs, shape.part, work.sums, work.u)
     return newton, linear, is_converged, shortest

@@ -58,7 +58,7 @@ def equilibrium(
     full = body.mass[:, None] * np.asarray(gravity, float)
     full = full + force_on_nodes(body.loads, time, len(x))
     held = holding.during(x, time, np.inf)
-    if held.is_free.any():
+    if held.is_flying.any():
         raise SettingsError("equilibrium: a part of the body is not pinned and would fall; pin it")
     rough = Newton(body, replace(settings, newton_tolerance=max(settings.newton_tolerance, ROUGH)))
     fine = Newton(body, settings)
