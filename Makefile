@@ -15,7 +15,7 @@ PYTHONS := python3.11 python3.13 python3.12 python3
 PROBE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 
 help:
-	@echo "make demo     a cage around the sample bear, and its picture, in demo_output/"
+	@echo "make demo     a cage around the sample bear, and pictures of it wobbling, in demo_output/"
 	@echo "make test     the whole test suite"
 	@echo "make quick    the tests that take seconds"
 	@echo "make verify   every promise, checked on each mesh of MESHES=folder (sample_meshes)"
@@ -38,7 +38,7 @@ $(READY): pyproject.toml
 
 demo: $(READY)
 	@mkdir -p demo_output
-	@cd demo_output && ../.venv/bin/jellycage demo
+	@cd demo_output && ../.venv/bin/jellycage demo && ../.venv/bin/python -m sim.wobble gummy_bear_wobble.png
 
 quick: $(READY)
 	$(PYTHON) -m pytest -q -m "not slow"
@@ -48,6 +48,7 @@ test: $(READY)
 
 verify: $(READY)
 	$(PYTHON) tests/verify.py --meshes $(MESHES)
+	$(PYTHON) tests/verify_sim.py --meshes $(MESHES)
 
 lint: $(READY)
 	$(PYTHON) -m ruff check .
@@ -55,6 +56,8 @@ lint: $(READY)
 
 bench: $(READY)
 	$(PYTHON) benchmarks/cage.py --meshes $(MESHES)
+	$(PYTHON) benchmarks/dynamics.py
+	$(PYTHON) benchmarks/degeneration.py --meshes $(MESHES)
 
 clean:
 	rm -rf .venv build dist *.egg-info demo_output .pytest_cache .ruff_cache

@@ -1,6 +1,7 @@
 """Who may import whom, read from the sources and not from what happens to be loaded."""
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -52,11 +53,11 @@ def test_no_test_folder_shadows_a_package():
     assert not any((ROOT / "tests" / package).exists() for package in FORBIDDEN)
 
 
-def test_public_names_exist():
-    import toolkit
-
-    for name in toolkit.__all__:
-        assert getattr(toolkit, name) is not None
-    assert set(toolkit.__all__) <= set(dir(toolkit))
+@pytest.mark.parametrize("name", ["toolkit", "sim"])
+def test_public_names_exist(name):
+    package = import_module(name)
+    for public in package.__all__:
+        assert getattr(package, public) is not None
+    assert set(package.__all__) <= set(dir(package))
     with pytest.raises(AttributeError):
-        _ = toolkit.no_such_name
+        _ = package.no_such_name
