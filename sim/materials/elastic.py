@@ -1,5 +1,6 @@
 """What every material shares: its parameters in the user's words, and its functions over many deformation gradients."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from sim.materials.gradients_kernels import energies_and_stresses, hessians
 
 
 @dataclass(frozen=True, eq=False)
-class Elastic:
+class Elastic(ABC):
     """An isotropic elastic material. Stiffness and density may differ from element to element."""
 
     young_modulus: ArrayLike = 1e5
@@ -30,9 +31,9 @@ class Elastic:
         young, nu = np.asarray(self.young_modulus, float), np.asarray(self.poisson_ratio, float)
         return young / (2.0 * (1.0 + nu)), young * nu / ((1.0 + nu) * (1.0 - 2.0 * nu))
 
+    @abstractmethod
     def parameters(self) -> tuple[NDArray, NDArray, NDArray]:
         """The three numbers that the material's kernels take, each a number or shape (e,)."""
-        raise NotImplementedError
 
     def check_count(self, count: int) -> None:
         """Refuse fields that do not have one number for each of `count` elements."""
