@@ -24,7 +24,7 @@ CALMING = 0.1  # time in which the velocities of its deformation then fall to 1/
 PAYING = (
     0.05  # the same, of a debt that is being paid: a shrunk body at rest must be able to grow [s]
 )
-LONGEST_SHAKEN = 0.2  # after which it is calm enough to be left alone [s]
+LONGEST_SHAKEN = 0.2  # that is remembered: once all is sound, calming ends after the difference [s]
 
 
 class ImplicitEuler:
