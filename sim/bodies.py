@@ -46,6 +46,10 @@ class SoftBody:
     """Rayleigh beta [s]: slows deformation only."""
     air_drag: float = 0.0
     """Drag coefficient times density of the medium [kg/m^3], about 0.6 for a ball in air: slows by speed squared."""
+    friction: float = 0.5
+    """Coulomb's coefficient; a pair has the geometric mean of its two."""
+    restitution: float = 0.0
+    """Share of the approach speed that it leaves a collider with, on top of its own elasticity, 0..1."""
     rotation: str = "dapd"
     """How co-rotated elements come back from inversion: "dapd" or "isvd"."""
     quadrature: int = 1
@@ -66,11 +70,13 @@ class SoftBody:
                 wanted = " or ".join(str(shape) for shape in shapes)
                 raise SettingsError(f"{name}: expected finite numbers of shape {wanted}")
             object.__setattr__(self, name, frozen(value.copy()))
-        for name in ("mass_damping", "stiffness_damping", "air_drag"):
+        for name in ("mass_damping", "stiffness_damping", "air_drag", "friction"):
             if not 0.0 <= getattr(self, name) < np.inf:
                 raise SettingsError(
                     f"{name}: expected 0 or a positive number, got {getattr(self, name)}"
                 )
+        if not 0.0 <= self.restitution <= 1.0:
+            raise SettingsError(f"restitution: expected 0 to 1, got {self.restitution}")
         if self.rotation not in ROTATIONS:
             raise SettingsError(f"rotation: expected one of {ROTATIONS}, got {self.rotation!r}")
         if self.quadrature not in (1, 8):

@@ -61,13 +61,17 @@ def add_stiffness(body, x, pair, trapped, rotation, stretch, differential, out_b
         )
 
 
-def follow_degeneration(body, x_from, x_to, dt, out_pair, out_trapped, out_rotation) -> None:
-    """Note which quadrature points collapsed on the way from x_from to x_to, which took dt [s], and which came back."""
-    if body.rotation == "dapd":
-        e = body.elements
-        _KERNELS[e.corners.shape[1]][2](
-            x_from, x_to, e.corners, e.gradients, dt, out_pair, out_trapped, out_rotation
-        )
+def follow_degeneration(body, x_from, x_to, dt, out_pair, out_trapped, out_rotation) -> int:
+    """Note which quadrature points collapsed on the way from x_from to x_to, which took dt [s], and which came back.
+
+    Returns how many are collapsed at x_to. With "isvd" nothing is noted.
+    """
+    if body.rotation == "isvd":
+        return 0
+    e = body.elements
+    return _KERNELS[e.corners.shape[1]][2](
+        x_from, x_to, e.corners, e.gradients, dt, out_pair, out_trapped, out_rotation
+    )
 
 
 def determinants(body, x):

@@ -43,7 +43,7 @@ from sim.rotations_kernels import (
     svd_rotation,
     undegenerate,
 )
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit, njit_as
 
 TWIST, HYBRID, PROJECTED = 0, 1, 2  # differentials, see `elasticity`
 PATIENCE = 0.1  # time that a point has to come back before it is rescued [s], a few frames
@@ -69,7 +69,7 @@ def treatment(law, pair, trapped):
 def gradient_kernel(corners):
     """F of a quadrature point of an element with that many corners."""
 
-    @njit
+    @njit_as(f"deformation_gradient_{corners}")
     def deformation_gradient(x, elements, g, e, q):
         """F from differences to the first corner: exact to rounding however far from the origin the body is."""
         n0 = elements[e, 0]
@@ -98,7 +98,7 @@ hex_gradient = gradient_kernel(8)
 
 
 def energy_kernel(corners, gradient):
-    @njit
+    @njit_as(f"energy_and_forces_{corners}")
     def energy_and_forces(
         x, elements, g, volume, parameters, pair, trapped, law, out_rotation, out_stretch, out_force
     ):
@@ -146,7 +146,6 @@ def energy_kernel(corners, gradient):
                 else:
                     m0, m1, m2 = stable_parameters(mu, lam)
                     energy, stress, _, _ = energy_and_stress(NEO_HOOKEAN, f, r, m0, m1, m2)
-                    out_stretch[q, 0] = out_stretch[q, 1] = 3.0  # the stiffest differential
             v = volume[q]
             total += v * energy
             sx = sy = sz = 0.0
@@ -176,7 +175,7 @@ hex_energy_and_forces = energy_kernel(8, hex_gradient)
 
 
 def stiffness_kernel(corners, gradient):
-    @njit
+    @njit_as(f"add_frame_blocks_{corners}")
     def add_frame_blocks(elements, slots, g, e, q, r, mu, lam, weight, out_blocks):
         """Blocks of (1-c) dP(2) + c dP(1), eqs. (3.19)-(3.23), with mu and lambda times the volume.
 
@@ -208,7 +207,7 @@ def stiffness_kernel(corners, gradient):
                 out_blocks[o + 7] += swap * jz * iy + lam * iz * jy
                 out_blocks[o + 8] += same + both * iz * jz
 
-    @njit
+    @njit_as(f"add_projected_blocks_{corners}")
     def add_projected_blocks(slots, g, e, q, f, law, p0, p1, p2, v, out_blocks):
         """Blocks U B U^T of the positive semi-definite Hessian, B in the frames of the SVD, see `stretch_modes`."""
         u, s, w = svd(f)
@@ -243,7 +242,7 @@ def stiffness_kernel(corners, gradient):
                 for i in range(9):
                     out_blocks[o + i] += block[i]
 
-    @njit
+    @njit_as(f"add_stiffness_{corners}")
     def add_stiffness(
         x,
         elements,
@@ -266,8 +265,8 @@ def stiffness_kernel(corners, gradient):
             v = volume[q]
             p0, p1, p2 = parameters[e, 0], parameters[e, 1], parameters[e, 2]
             way, factor = treatment(law, pair[q], trapped[q])
-            is_framed = way == IN_FRAME or (law == COROTATED and differential != PROJECTED)
-            if is_framed:
+            is_framed = way == AS_MATERIAL and law == COROTATED and differential != PROJECTED
+            if is_framed or way == IN_FRAME:
                 r = matrix_of(rotation[q, 0], rotation[q, 1], rotation[q, 2], rotation[q, 3])
                 mu, lam = small_strain(law, p0, p1)
                 if differential == HYBRID:
@@ -282,7 +281,11 @@ def stiffness_kernel(corners, gradient):
                 )
             else:
                 f = gradient(x, elements, g, e, q)
-                add_projected_blocks(slots, g, e, q, f, law, p0, p1, p2, factor * v, out_blocks)
+                energy = law
+                if way == BY_VOLUME and law != NEO_HOOKEAN:
+                    energy = NEO_HOOKEAN
+                    p0, p1, p2 = stable_parameters(*small_strain(law, p0, p1))
+                add_projected_blocks(slots, g, e, q, f, energy, p0, p1, p2, factor * v, out_blocks)
 
     return add_stiffness
 
@@ -373,13 +376,14 @@ def add_hourglass_stiffness(x, elements, slots, g, modes, scale, rest, out_block
 
 
 def degeneration_kernel(corners, gradient):
-    @njit
+    @njit_as(f"follow_degeneration_{corners}")
     def follow_degeneration(x_from, x_to, elements, g, dt, out_pair, out_trapped, out_rotation):
         """Find the pair of every point that fell below alpha on the way, let go of recovered ones, turn the rest.
 
-        A point whose direction of collapse is undefined keeps its rotation.
+        A point whose direction of collapse is undefined keeps its rotation. Returns how many are below alpha.
         """
         points = g.shape[0] // elements.shape[0]
+        collapsed = 0
         for q in range(g.shape[0]):
             e = q // points
             f = gradient(x_to, elements, g, e, q)
@@ -392,6 +396,7 @@ def degeneration_kernel(corners, gradient):
                     out_trapped[q] = 0.0
                     continue
             else:
+                collapsed += 1
                 out_trapped[q] += dt
             if out_pair[q] == 0:
                 before = gradient(x_from, elements, g, e, q)
@@ -412,6 +417,7 @@ def degeneration_kernel(corners, gradient):
                 out_rotation[q, 1] = i
                 out_rotation[q, 2] = j
                 out_rotation[q, 3] = k
+        return collapsed
 
     return follow_degeneration
 
@@ -421,7 +427,7 @@ hex_follow_degeneration = degeneration_kernel(8, hex_gradient)
 
 
 def volume_kernel(corners, gradient):
-    @njit
+    @njit_as(f"determinants_{corners}")
     def determinants(x, elements, g):
         """det F at every quadrature point, shape (q,)."""
         points = g.shape[0] // elements.shape[0]

@@ -11,3 +11,7 @@ class SettingsError(SimError, ValueError):
 
 class SolverError(SimError):
     """The mathematics failed; the text names the frame, the substep and the cause."""
+
+
+class SceneError(SimError, ValueError):
+    """A scene file cannot be used as it is; the text names the file, the key, what is allowed and a remedy."""

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sim.bodies import SoftBody
+from sim.colliders import Collider
 from sim.errors import SettingsError
 from sim.solvers.settings import SolverSettings
 from toolkit.arrays import frozen
@@ -14,7 +15,7 @@ from toolkit.arrays import frozen
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Soft bodies under gravity and wind. Bodies do not feel each other."""
+    """Soft bodies under gravity and wind, and what they fall on. Bodies do not feel each other."""
 
     bodies: Sequence[SoftBody]
     """What moves."""
@@ -24,9 +25,12 @@ class Scene:
     """Velocity of the air [m/s], shape (3,); felt by bodies with air_drag."""
     solver: SolverSettings = SolverSettings()
     """How hard to try."""
+    colliders: Sequence[Collider] = ()
+    """What bodies cannot enter."""
 
     def __post_init__(self):
         object.__setattr__(self, "bodies", tuple(self.bodies))
+        object.__setattr__(self, "colliders", tuple(self.colliders))
         for name in ("gravity", "wind"):
             value = np.asarray(getattr(self, name), np.float64)
             if value.shape != (3,) or not np.isfinite(value).all():

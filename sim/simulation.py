@@ -46,7 +46,9 @@ def simulate(
         )
     dt = 1.0 / (fps * substeps)
     solvers = [
-        ImplicitEuler(body, scene.solver, gravity=scene.gravity, wind=scene.wind)
+        ImplicitEuler(
+            *(body, scene.solver), gravity=scene.gravity, wind=scene.wind, colliders=scene.colliders
+        )
         for body in scene.bodies
     ]
     states = [start_state(body) for body in scene.bodies]

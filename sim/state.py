@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.bodies import SoftBody
+from sim.contact.contacts import NO_GRIPS, Grips
 from sim.elasticity import follow_degeneration
 
 
@@ -28,12 +29,16 @@ class State:
     debt: float = 0.0
     """Energy that changes of frame of degenerate points gave the body and that its motion has not paid back yet [J]."""
     shaken: float = 0.0
-    """How long the body has had degenerate points, less the time since without [s]."""
+    """How long the body has had collapsed points, less some of the time since without [s]."""
+    grips: Grips = NO_GRIPS
+    """What its contacts remember."""
 
     def copy(self) -> "State":
         """An independent copy."""
         arrays = (self.x, self.v, self.rotation, self.pair, self.trapped)
-        return State(self.time, *(array.copy() for array in arrays), self.debt, self.shaken)
+        return State(
+            self.time, *(array.copy() for array in arrays), self.debt, self.shaken, self.grips
+        )
 
 
 def start_state(body: SoftBody) -> State:

@@ -73,6 +73,29 @@ def njit(function):
     return numba.njit(cache=CACHE_FOLDER is not None, error_model="numpy")(function)
 
 
+def njit_inside(function):
+    """`njit` for a part of one larger kernel: compiled with it and not once more on its own.
+
+    Whatever a function calls is optimised again with it, so deep calls of large functions multiply the time that
+    compiling takes.
+    """
+    return numba.njit(inline="always", error_model="numpy")(function)
+
+
+def njit_as(name: str):
+    """`njit` for a function made inside another one, which must have a name of its own.
+
+    Numba tells compiled functions apart by name and argument types alone. Two of one name that were compiled by
+    different processes and then read from disk would be taken for each other.
+    """
+
+    def compiled(function):
+        function.__name__ = function.__qualname__ = name
+        return njit(function)
+
+    return compiled
+
+
 def is_compiled() -> bool:
     """Whether a whole cage was built before with this code: its last kernel, the check's, is on disk."""
     return CACHE_FOLDER is not None and any(CACHE_FOLDER.rglob("quality_kernels.*.nbi"))

@@ -33,6 +33,8 @@ class TriMesh:
     name: str = "mesh"
     warnings: tuple[str, ...] = field(default=())
     """What reading or repair noticed or did, in sentences."""
+    attributes: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    """Numbers that the file gives each vertex, by name, each of shape (n,): painted weights, colours in 0..1."""
 
     def __post_init__(self):
         put = object.__setattr__
@@ -44,6 +46,19 @@ class TriMesh:
         if self.uv is not None:
             put(self, "uv", as_points(self.uv, "uv", columns=2))
         put(self, "warnings", tuple(self.warnings))
+        put(self, "attributes", self._checked_attributes())
+
+    def _checked_attributes(self):
+        attributes = {}
+        for name, values in self.attributes.items():
+            values = np.array(values, dtype=np.float64)
+            if values.shape != (len(self.vertices),):
+                raise MeshError(
+                    f"attributes: expected {len(self.vertices)} numbers for {name!r}, "
+                    f"one for each vertex, got shape {values.shape}"
+                )
+            attributes[name] = frozen(values)
+        return attributes
 
     def polygon_count(self) -> int:
         """Number of original polygons; the number of triangles if there were no others."""
@@ -84,11 +99,12 @@ def mesh_from_polygons(
     uv_index: ArrayLike | None = None,
     name: str = "mesh",
     warnings: tuple[str, ...] = (),
+    attributes: dict[str, ArrayLike] | None = None,
 ) -> TriMesh:
     """The mesh of CSR polygons: triangulated for work, kept as polygons unless all are triangles.
 
-    Polygons of fewer than three corners are left out, with a warning. UVs that are not finite are
-    left out as well.
+    Polygons of fewer than three corners are left out, with a warning. UVs and attributes that are
+    not finite are left out as well.
     """
     vertices = as_points(vertices, "vertices")
     start = np.asarray(start, dtype=np.int64)
@@ -102,6 +118,10 @@ def mesh_from_polygons(
         )
     corners = corners.astype(np.int32)
     uv, uv_index, warnings = _checked_uv(uv, uv_index, len(corners), tuple(warnings))
+    attributes = dict(attributes or {})
+    for broken in [name for name, row in attributes.items() if not np.isfinite(row).all()]:
+        del attributes[broken]
+        warnings += (f"The vertex attribute {broken!r} is not finite and was left out.",)
     sizes = np.diff(start)
     if (sizes < 3).any():
         is_kept = np.repeat(sizes >= 3, sizes)
@@ -119,6 +139,7 @@ def mesh_from_polygons(
         uv_index=uv_index,
         name=name,
         warnings=warnings,
+        attributes=attributes,
     )
 
 

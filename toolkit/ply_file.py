@@ -22,6 +22,8 @@ TYPES = {
 }
 ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 UV_NAMES = (("s", "t"), ("u", "v"), ("texture_u", "texture_v"))
+NORMALS = ("nx", "ny", "nz")
+COLOURS = ("red", "green", "blue", "alpha")
 FACE_LISTS = ("vertex_indices", "vertex_index")
 AGAIN = "export the file again"
 
@@ -42,12 +44,12 @@ class Element:
 def parsed_ply(data: bytes) -> TriMesh:
     """The mesh in the bytes of a PLY file, ASCII or binary."""
     order, elements, body = _header(data)
-    vertices = uv = faces = None
+    vertices = uv = attributes = faces = None
     reader = _Words(body) if order == "" else _Bytes(body, order)
     for element in elements:
         reader.check(element)
         if element.name == "vertex":
-            vertices, uv = _vertex_columns(element, reader)
+            vertices, uv, attributes = _vertex_columns(element, reader)
         elif element.name == "face":
             faces = reader.lists(element, _face_list(element))
         elif vertices is None or faces is None:
@@ -58,7 +60,12 @@ def parsed_ply(data: bytes) -> TriMesh:
         raise MeshError("the faces are triangle strips; export them as plain faces")
     start, corners = (np.zeros(1, int), np.zeros(0, int)) if faces is None else faces
     return mesh_from_polygons(
-        vertices, start, corners, uv=uv, uv_index=None if uv is None else corners
+        vertices,
+        start,
+        corners,
+        uv=uv,
+        uv_index=None if uv is None else corners,
+        attributes=attributes,
     )
 
 
@@ -107,18 +114,21 @@ def _printable(words):
 
 
 def _vertex_columns(element, reader):
-    """Positions (n, 3) and UVs (n, 2) or None."""
+    """Positions (n, 3), UVs (n, 2) or None, and all else by name, each (n,)."""
     names = [name for name, _, _ in element.properties]
     if element.has_lists() or not {"x", "y", "z"} <= set(names):
         raise MeshError(f"the vertices have no plain x, y and z; {AGAIN}")
     if len(set(names)) < len(names):
         raise MeshError(f"the vertices have two properties of one name; {AGAIN}")
-    columns = reader.columns(element)
-    uv = next((pair for pair in UV_NAMES if set(pair) <= set(names)), None)
-    points = np.stack([columns[names.index(axis)] for axis in "xyz"], axis=1)
-    if uv is None:
-        return points, None
-    return points, np.stack([columns[names.index(axis)] for axis in uv], axis=1)
+    columns = dict(zip(names, reader.columns(element), strict=True))
+    pair = next((pair for pair in UV_NAMES if set(pair) <= set(names)), None)
+    points = np.stack([columns[axis] for axis in "xyz"], axis=1)
+    uv = None if pair is None else np.stack([columns[axis] for axis in pair], axis=1)
+    for name, kind, _ in element.properties:
+        if name in COLOURS and kind[0] != "f":
+            columns[name] = columns[name] / np.iinfo(kind).max
+    named = {*"xyz", *NORMALS, *(name for pair in UV_NAMES for name in pair)}
+    return points, uv, {name: columns[name] for name in names if name not in named}
 
 
 def _face_list(element):

@@ -12,7 +12,10 @@ import math
 import numpy as np
 
 from sim.matrix_kernels import solve_symmetric
+from sim.rotations_kernels import svd, svd_rotation
 from toolkit.compile_kernels import njit
+
+COLLAPSED = 0.9  # a body whose least stretch as a whole is below this is pulled to its rest size
 
 
 @njit
@@ -109,3 +112,54 @@ def calm(x, mass, part, count, fraction, most, debt, out_v):
             out_v[i, k] *= scale
     add_rigid_motion(x, centre, velocity, spin, part, 1.0, out_v)
     return debt - paid
+
+
+@njit
+def unfolded(x, rest, mass, part, count):
+    """Where the nodes would be if each part were only moved, turned and stretched as a whole, shape (n, 3) [m].
+
+    The affine motion of the rest shape that is nearest to x (n, 3), or the rigid one if that lets a direction collapse.
+    Pulling every node there by its mass changes neither momentum nor angular momentum (Mueller, Heidelberger,
+    Teschner, Gross 2005, "Meshless deformations based on shape matching", doi:10.1145/1073204.1073216).
+    """
+    here, _ = part_inertia(x, mass, part, count)
+    there, _ = part_inertia(rest, mass, part, count)
+    both = np.zeros((count, 9))  # sum of m (x - here) (rest - there)^T
+    spread = np.zeros(
+        (count, 6)
+    )  # sum of m (rest - there) (rest - there)^T as (00, 11, 22, 01, 02, 12)
+    for i in range(x.shape[0]):
+        c, m = part[i], mass[i]
+        r0, r1, r2 = rest[i, 0] - there[c, 0], rest[i, 1] - there[c, 1], rest[i, 2] - there[c, 2]
+        for j in range(3):
+            d = m * (x[i, j] - here[c, j])
+            both[c, 3 * j] += d * r0
+            both[c, 3 * j + 1] += d * r1
+            both[c, 3 * j + 2] += d * r2
+        spread[c, 0] += m * r0 * r0
+        spread[c, 1] += m * r1 * r1
+        spread[c, 2] += m * r2 * r2
+        spread[c, 3] += m * r0 * r1
+        spread[c, 4] += m * r0 * r2
+        spread[c, 5] += m * r1 * r2
+    fit = np.empty((count, 9))
+    for c in range(count):
+        b = both[c]
+        for j in range(3):
+            fit[c, 3 * j : 3 * j + 3] = solve_symmetric(
+                spread[c], b[3 * j], b[3 * j + 1], b[3 * j + 2]
+            )
+        f = fit[c]
+        _, stretch, _ = svd((f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8]))
+        if not stretch[2] > COLLAPSED:
+            r, _, _, _, _ = svd_rotation((b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8]))
+            for k in range(9):
+                fit[c, k] = r[k]
+    out = np.empty_like(x)
+    for i in range(x.shape[0]):
+        c = part[i]
+        r0, r1, r2 = rest[i, 0] - there[c, 0], rest[i, 1] - there[c, 1], rest[i, 2] - there[c, 2]
+        for j in range(3):
+            f = fit[c, 3 * j : 3 * j + 3]
+            out[i, j] = here[c, j] + f[0] * r0 + f[1] * r1 + f[2] * r2
+    return out

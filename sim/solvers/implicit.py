@@ -10,21 +10,26 @@ Limitations: first order; it damps motion the more the longer the step is, and t
 import numpy as np
 
 from sim.bodies import SoftBody
+from sim.contact.contacts import Contacts
 from sim.elasticity import follow_degeneration
 from sim.errors import SettingsError, SolverError
 from sim.loads import apply_events, force_on_nodes
-from sim.solvers.balance_kernels import calm, cancel_torque
+from sim.solvers.balance_kernels import calm, cancel_torque, unfolded
 from sim.solvers.holding import Holding
 from sim.solvers.newton import Effort, Increment, Newton
 from sim.solvers.settings import SolverSettings
 from sim.state import State
 
+MOST_TRIES = 3  # of a step that presses points into colliders unforeseen
 PATIENCE = 0.1  # how long a body may have degenerate elements before it is calmed [s]
 CALMING = 0.1  # time in which the velocities of its deformation then fall to 1/e [s]
 PAYING = (
     0.05  # the same, of a debt that is being paid: a shrunk body at rest must be able to grow [s]
 )
-LONGEST_SHAKEN = 0.2  # that is remembered: once all is sound, calming ends after the difference [s]
+HELPLESS = 0.5  # after this time its nodes are also pulled to where they belong [s]
+LONGEST_SHAKEN = 1.0  # that is remembered, and when the pull is greatest [s]
+CONFIDENCE = 0.5  # how fast a sound body is trusted again, in times of the time that it was not
+PULL = 20.0  # rate of the pull at its greatest [rad/s]
 
 
 class ImplicitEuler:
@@ -37,12 +42,14 @@ class ImplicitEuler:
         *,
         gravity=(0.0, 0.0, -9.81),
         wind=(0.0, 0.0, 0.0),
+        colliders=(),
     ):
         self.body = body
         self.settings = settings or SolverSettings()
         self.gravity, self.wind = np.asarray(gravity, float), np.asarray(wind, float)
         self.newton = Newton(body, self.settings)
         self.holding = Holding(body)
+        self.contacts = Contacts(body, tuple(colliders)) if colliders else None
         self.weight_force = body.mass[:, None] * self.gravity
         self.inertia_dt = 0.0
 
@@ -65,9 +72,11 @@ class ImplicitEuler:
         # Free parts fly and fall, pinned ones go on as they went: exact for a body that does not deform.
         falling = held.is_flying[body.part][:, None] * (body.mass / weight)[:, None] * self.gravity
         guess = centre + falling
-        effort = newton.minimise(
-            Increment(now, inertia, weight, centre, load, damping, held, guess)
-        )
+        if now.shaken > HELPLESS:
+            weight, centre = self._pulled(now, weight, centre, load)
+        increment = Increment(now, inertia, weight, centre, load, damping, held, guess)
+        colliders = self.contacts.during(now.time, end) if self.contacts else None
+        effort, found, touch = self._minimise(increment, colliders, dt)
         if not np.isfinite(newton.u).all():
             raise SolverError(
                 f"at {end:.4g} s the positions are no longer finite; use smaller time steps or a softer material"
@@ -77,11 +86,32 @@ class ImplicitEuler:
         state_out.x[:] = now.x + newton.u
         state_out.rotation[:] = newton.work.rotation
         state_out.pair[:], state_out.trapped[:] = now.pair, now.trapped
-        state_out.debt = now.debt
-        state_out.shaken = max(now.shaken + (dt if effort.degenerate else -dt), 0.0)
+        state_out.debt, state_out.shaken, state_out.grips = now.debt, now.shaken, now.grips
+        collapsed = 0
         if effort.degenerate:
-            self._settle_degenerate(now.x, state_out, held.is_free, dt)
+            collapsed = self._settle_degenerate(now.x, state_out, held.is_free, dt)
+        shaken = now.shaken + (dt if collapsed else -CONFIDENCE * dt)
+        state_out.shaken = min(max(shaken, 0.0), LONGEST_SHAKEN)
+        if self.contacts is not None:
+            state_out.grips = self.contacts.remember(found, touch, colliders, newton.u)
+            self.contacts.bounce(found, touch, now.v, dt, state_out.v)
         return effort
+
+    def _minimise(self, increment, colliders, dt):
+        """The step's displacements, in `newton`; its effort and contacts."""
+        if self.contacts is None:
+            return self.newton.minimise(increment), None, None
+        contacts, x, grips = self.contacts, increment.state.x, increment.state.grips
+        found = contacts.find(x, x + increment.guess, colliders)
+        for _ in range(MOST_TRIES):
+            found = contacts.on_their_side(found, grips, colliders)
+            touch = contacts.touch(found, grips, dt)
+            effort = self.newton.minimise(increment._replace(touch=touch))
+            more = contacts.missed(x, x + self.newton.u, colliders, found)
+            if more is None:
+                break
+            found = more
+        return effort, found, touch
 
     def _settle_degenerate(self, x_before, state, is_free, dt):
         """New frames for degenerate elements, without the spin and the energy that they would give the body."""
@@ -90,18 +120,29 @@ class ImplicitEuler:
         cancel_torque(
             state.x, newton.work.elastic_force, body.mass, body.part, is_free, dt, state.v
         )
-        follow_degeneration(
+        collapsed = follow_degeneration(
             *(body, x_before, state.x, dt, state.pair, state.trapped, state.rotation)
         )
         newton.evaluate(state)
         # What motion cannot pay at once stays owed.
         debt = max(state.debt + newton.elastic_energy - energy, 0.0)
-        state.shaken = min(state.shaken, LONGEST_SHAKEN)
         fraction = 1.0 - np.exp(-2.0 * dt / CALMING) if state.shaken > PATIENCE else 0.0
         most = 1.0 - np.exp(-2.0 * dt / PAYING)
         state.debt = calm(
             state.x, body.mass, body.part, len(is_free), fraction, most, debt, state.v
         )
+        return collapsed
+
+    def _pulled(self, state, weight, centre, load):
+        """Wells (weight, centre) with a pull to the unfolded shape, where the body would be without elasticity."""
+        body = self.body
+        rate = PULL * (state.shaken - HELPLESS) / (LONGEST_SHAKEN - HELPLESS)
+        free = state.x + centre + load / weight[:, None]
+        goals = unfolded(free, body.elements.nodes, body.mass, body.part, int(body.part.max()) + 1)
+        pull = body.mass * rate * rate
+        both = weight + pull
+        moved = (weight[:, None] * centre + pull[:, None] * (goals - state.x)) / both[:, None]
+        return both, moved
 
     def _wells(self, v, time, dt):
         """(inertia, weight, centre, load) of an `Increment` for inertia, damping, drag, gravity and forces."""

@@ -1,9 +1,10 @@
 """One body during one step: an energy of the displacement u from the step's start, and Newton's method on it.
 
-    E(u) = sum_i w_i/2 |u_i - c_i|^2 - f.u + Psi(x + u) + b/2 u.K u + springs
+    E(u) = sum_i w_i/2 |u_i - c_i|^2 - f.u + Psi(x + u) + b/2 u.K u + springs + contacts
 
 Inertia, mass damping, air drag and wind are wells (w_i, c_i) at the nodes, gravity and loads are f, Psi is elastic,
-b K is the Rayleigh stiffness damping with the stiffness of the step's start, springs are soft pins. Its minimum is the
+b K is the Rayleigh stiffness damping with the stiffness of the step's start, springs are soft pins; contacts add what
+`contact.response_kernels` says. Its minimum is the
 implicit Euler step (thesis on interactive co-rotational FEM, eqs. 3.1-3.5 in displacement form), or with no wells the
 static equilibrium.
 
@@ -19,10 +20,13 @@ from numpy.typing import NDArray
 
 from sim.bodies import SoftBody
 from sim.coarse_space import coarse_space
+from sim.contact.contacts import no_touch
+from sim.contact.response_kernels import Touch
 from sim.elasticity import DIFFERENTIALS
 from sim.linear_solvers_kernels import Constraints, Matrix, Preconditioner
 from sim.solvers.holding import Held
 from sim.solvers.newton_kernels import (
+    Hourglass,
     Limits,
     Shape,
     SpringArrays,
@@ -35,6 +39,7 @@ from sim.solvers.settings import SolverSettings
 from sim.state import State
 
 NOT_MOVED = np.zeros((0, 3))
+NO_TOUCH = no_touch()
 
 
 class Increment(NamedTuple):
@@ -56,6 +61,8 @@ class Increment(NamedTuple):
     """Pins."""
     guess: NDArray[np.float64]
     """Where the first linear solve starts [m], shape (n, 3)."""
+    touch: Touch = NO_TOUCH
+    """Contacts."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +91,10 @@ class Newton:
         rounding = 1e-15 * float((moduli * e.element_volumes).sum())
         self.shape = Shape(
             *(e.corners, pattern.slots, e.gradients, e.volumes, body.parameters),
-            *(e.hourglass_modes, *body.hourglass_stiffness, body.part, body.material.law, rounding),
+            *(body.part, body.material.law, rounding),
         )
+        is_tet = e.corners.shape[1] == 4
+        self.hourglass = None if is_tet else Hourglass(e.hourglass_modes, *body.hourglass_stiffness)
         self.matrix = Matrix(pattern.start, pattern.column, np.zeros(blocks))
         self.limits = Limits(
             *(settings.newton_iterations, settings.newton_tolerance),
@@ -98,6 +107,7 @@ class Newton:
             *(np.zeros(3 * n) for _ in range(4)),
             np.zeros((int(body.part.max()) + 1, 9)),
             *(np.full((n, 3), np.nan), np.zeros((n, 3)), np.zeros(2)),
+            *(np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(blocks)),
         )
         self.preconditioner: Preconditioner | None = None
         self.prepared_for: tuple = ()
@@ -116,7 +126,9 @@ class Newton:
         """Elastic energy and forces of a state, kept for the step that starts from it."""
         self.work.elastic_x[:] = np.nan
         self.work.rotation[:] = state.rotation
-        find_elastic_forces(self.shape, state.x, state.pair, state.trapped, self.work)
+        find_elastic_forces(
+            self.shape, self.hourglass, state.x, state.pair, state.trapped, self.work
+        )
         state.rotation[:] = self.work.rotation
 
     def minimise(self, increment: Increment) -> Effort:
@@ -131,8 +143,9 @@ class Newton:
             *(held.is_free, increment.damping),
         )
         newton, linear, is_converged, shortest = minimise(
-            *(self.shape, task, SpringArrays(s.nodes, s.weights, s.stiffness, s.blocked, s.target)),
-            *(self.matrix, self.preconditioner),
+            *(self.shape, self.hourglass, task),
+            SpringArrays(s.nodes, s.weights, s.stiffness, s.blocked, s.target),
+            *(increment.touch, self.matrix, self.preconditioner),
             Constraints(p.fixed, p.basis_start, p.basis_dof, p.basis_value),
             *(self.limits, self.work),
         )

@@ -10,6 +10,15 @@ import numpy as np
 
 from sim.coarse_space_kernels import turn_groups
 from sim.constraints_kernels import project
+from sim.contact.response_kernels import (
+    add_contact_forces,
+    contact_block,
+    contact_energy_and_forces,
+    gap_and_slip,
+    look_at_contacts,
+    move_out,
+    raise_planes,
+)
 from sim.elasticity_kernels import (
     add_hourglass_stiffness,
     hex_add_stiffness,
@@ -20,11 +29,13 @@ from sim.elasticity_kernels import (
 )
 from sim.linear_solvers_kernels import dot, invert_diagonal, multiply, residual_norm, solve
 from sim.matrix_kernels import solve_symmetric
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit, njit_inside
 
 SUFFICIENT = 1e-4  # Armijo: a step must lower E by this fraction of what its slope promises
 SHORTEST = 1e-6  # of a Newton step that the line search still tries
 ROUNDING = 1e-13  # of the energies at hand: a rise below this is none
+BALANCING = 4  # shifts of a body that touches something
+MOST_PASSES = 20  # in which a linear solve finds out which contacts are pressed and which slip
 
 
 class Shape(NamedTuple):
@@ -35,13 +46,21 @@ class Shape(NamedTuple):
     gradients: np.ndarray
     volumes: np.ndarray
     parameters: np.ndarray
-    hourglass_modes: np.ndarray
-    hourglass_scale: np.ndarray
-    hourglass_rest: np.ndarray
     part: np.ndarray
     law: int
     rounding: float
     """What rounding may add to the elastic energy [J]."""
+
+
+class Hourglass(NamedTuple):
+    """What only hexes have, in arrays without rows if they have eight points; None for tets.
+
+    A kernel that gets None is compiled for tets alone, which halves the time that the first step takes.
+    """
+
+    modes: np.ndarray
+    scale: np.ndarray
+    rest: np.ndarray
 
 
 class Task(NamedTuple):
@@ -89,6 +108,12 @@ class Work(NamedTuple):
     elastic_force: np.ndarray
     elastic: np.ndarray
     """(energy, degenerate points) at elastic_x."""
+    smooth: np.ndarray
+    """Forces without those of contacts, where E was looked at last, shape (n, 3)."""
+    model_force: np.ndarray
+    """Right-hand side of a linear solve with contacts, shape (n, 3)."""
+    base: np.ndarray
+    """Matrix blocks without those of contacts."""
 
 
 class Limits(NamedTuple):
@@ -103,7 +128,7 @@ class Limits(NamedTuple):
 
 
 @njit
-def find_elastic_forces(shape, x, pair, trapped, work):
+def find_elastic_forces(shape, hourglass, x, pair, trapped, work):
     """Elastic energy and forces at x, into the work arrays, unless they are there already."""
     is_known = True
     for i in range(x.shape[0]):
@@ -115,7 +140,7 @@ def find_elastic_forces(shape, x, pair, trapped, work):
         return
     s = shape
     work.elastic_force[:] = 0.0
-    if s.corners.shape[1] == 4:
+    if hourglass is None:
         energy, degenerate = tet_energy_and_forces(
             x,
             s.corners,
@@ -143,14 +168,9 @@ def find_elastic_forces(shape, x, pair, trapped, work):
             work.stretch,
             work.elastic_force,
         )
-        if s.hourglass_modes.shape[0]:
+        if hourglass.modes.shape[0]:
             energy += hourglass_energy_and_forces(
-                x,
-                s.corners,
-                s.gradients,
-                s.hourglass_modes,
-                s.hourglass_scale,
-                s.hourglass_rest,
+                *(x, s.corners, s.gradients, hourglass.modes, hourglass.scale, hourglass.rest),
                 work.elastic_force,
             )
     work.elastic[0], work.elastic[1] = energy, degenerate
@@ -158,10 +178,10 @@ def find_elastic_forces(shape, x, pair, trapped, work):
 
 
 @njit
-def value(shape, task, springs, matrix, work, is_damped, u, out_force):
+def value(shape, hourglass, task, springs, touch, matrix, work, is_damped, u, out_force):
     """E(u) [J], and its negative gradient [N] in out_force."""
     x = task.x + u
-    find_elastic_forces(shape, x, task.pair, task.trapped, work)
+    find_elastic_forces(shape, hourglass, x, task.pair, task.trapped, work)
     energy = work.elastic[0]
     for i in range(u.shape[0]):
         for k in range(3):
@@ -176,16 +196,19 @@ def value(shape, task, springs, matrix, work, is_damped, u, out_force):
         energy += 0.5 * dot(flat, work.ap)
         for i in range(flat.shape[0]):
             force[i] -= work.ap[i]
+    if touch.gap.shape[0]:
+        work.smooth[:] = out_force
+        energy += contact_energy_and_forces(touch, u, out_force)
     return energy
 
 
 @njit
-def assemble(shape, task, springs, matrix, work, is_damped, differential, out_inverse):
+def assemble(shape, hourglass, task, springs, matrix, work, is_damped, differential, out_inverse):
     """The matrix at x + u: elastic, damping (that of u = 0), wells, springs. Returns sqrt of its trace."""
     s, blocks = shape, matrix.blocks
     blocks[:] = 0.0
     x = task.x + work.u
-    if s.corners.shape[1] == 4:
+    if hourglass is None:
         tet_add_stiffness(
             x,
             s.corners,
@@ -217,17 +240,11 @@ def assemble(shape, task, springs, matrix, work, is_damped, differential, out_in
             work.stretch,
             blocks,
         )
-    if s.hourglass_modes.shape[0]:
-        add_hourglass_stiffness(
-            x,
-            s.corners,
-            s.slots,
-            s.gradients,
-            s.hourglass_modes,
-            s.hourglass_scale,
-            s.hourglass_rest,
-            blocks,
-        )
+        if hourglass.modes.shape[0]:
+            add_hourglass_stiffness(
+                *(x, s.corners, s.slots, s.gradients, hourglass.modes, hourglass.scale),
+                *(hourglass.rest, blocks),
+            )
     if task.damping > 0.0:
         if not is_damped:
             for i in range(blocks.shape[0]):
@@ -272,37 +289,53 @@ def spring_energy_and_forces(x, springs, out_force):
 @njit
 def add_springs(matrix, springs):
     """Add the springs' stiffness to the blocks; the nodes of a point belong to one element, so every block exists."""
-    start, column, out_blocks = matrix.start, matrix.column, matrix.blocks
-    nodes, weights = springs.nodes, springs.weights
-    for p in range(nodes.shape[0]):
+    for p in range(springs.nodes.shape[0]):
         b = springs.blocked[p]
-        for i in range(nodes.shape[1]):
-            for j in range(nodes.shape[1]):
-                row, col = nodes[p, i], nodes[p, j]
-                k = springs.stiffness[p] * weights[p, i] * weights[p, j]
-                if col < row or k == 0.0:
-                    continue
-                low, high = start[row], start[row + 1] - 1
-                while low < high:
-                    middle = (low + high) // 2
-                    if column[middle] < col:
-                        low = middle + 1
-                    else:
-                        high = middle
-                o = 9 * low
-                out_blocks[o] += k * b[0]
-                out_blocks[o + 4] += k * b[1]
-                out_blocks[o + 8] += k * b[2]
-                out_blocks[o + 1] += k * b[3]
-                out_blocks[o + 3] += k * b[3]
-                out_blocks[o + 2] += k * b[4]
-                out_blocks[o + 6] += k * b[4]
-                out_blocks[o + 5] += k * b[5]
-                out_blocks[o + 7] += k * b[5]
+        add_point_block(
+            *(matrix, springs.nodes[p], springs.weights[p], springs.stiffness[p]),
+            (b[0], b[1], b[2], b[3], b[4], b[5]),
+        )
 
 
 @njit
-def search(shape, task, springs, matrix, work, is_damped, energy):
+def add_contacts(matrix, touch):
+    """Add the stiffness of the springs that stand for contacts to the blocks."""
+    for c in range(touch.gap.shape[0]):
+        if touch.is_pressed[c] or touch.grip[c] > 0.0:
+            add_point_block(matrix, touch.nodes[c], touch.weights[c], 1.0, contact_block(touch, c))
+
+
+@njit
+def add_point_block(matrix, nodes, weights, scale, b):
+    """Add J^T (scale B) J of one point to the upper blocks; B as (00, 11, 22, 01, 02, 12)."""
+    start, column, out_blocks = matrix.start, matrix.column, matrix.blocks
+    for i in range(nodes.shape[0]):
+        for j in range(nodes.shape[0]):
+            row, col = nodes[i], nodes[j]
+            k = scale * weights[i] * weights[j]
+            if col < row or k == 0.0:
+                continue
+            low, high = start[row], start[row + 1] - 1
+            while low < high:
+                middle = (low + high) // 2
+                if column[middle] < col:
+                    low = middle + 1
+                else:
+                    high = middle
+            o = 9 * low
+            out_blocks[o] += k * b[0]
+            out_blocks[o + 4] += k * b[1]
+            out_blocks[o + 8] += k * b[2]
+            out_blocks[o + 1] += k * b[3]
+            out_blocks[o + 3] += k * b[3]
+            out_blocks[o + 2] += k * b[4]
+            out_blocks[o + 6] += k * b[4]
+            out_blocks[o + 5] += k * b[5]
+            out_blocks[o + 7] += k * b[5]
+
+
+@njit_inside
+def search(shape, hourglass, task, springs, touch, matrix, work, is_damped, energy):
     """Move u along the direction as far as E falls; returns the new E and the fraction taken, 0 if it never does."""
     slope = -dot(work.force.reshape(-1), work.direction.reshape(-1))
     if not slope < 0.0:
@@ -313,7 +346,18 @@ def search(shape, task, springs, matrix, work, is_damped, energy):
         for i in range(work.u.shape[0]):
             for k in range(3):
                 work.trial[i, k] = work.u[i, k] + taken * work.direction[i, k]
-        new = value(shape, task, springs, matrix, work, is_damped, work.trial, work.trial_force)
+        new = value(
+            shape,
+            hourglass,
+            task,
+            springs,
+            touch,
+            matrix,
+            work,
+            is_damped,
+            work.trial,
+            work.trial_force,
+        )
         if new <= energy + SUFFICIENT * taken * slope + noise:
             work.u[:] = work.trial
             work.force[:] = work.trial_force
@@ -323,25 +367,40 @@ def search(shape, task, springs, matrix, work, is_damped, energy):
             taken *= min(max(-slope * taken / (2.0 * curve), 0.1), 0.5)
         else:
             taken *= 0.1
-    value(shape, task, springs, matrix, work, is_damped, work.u, work.force)
+    value(shape, hourglass, task, springs, touch, matrix, work, is_damped, work.u, work.force)
     return energy, 0.0
 
 
-@njit
-def reach_pins(shape, task, springs, matrix, work, is_damped):
+@njit_inside
+def reach_pins(shape, hourglass, task, springs, touch, matrix, work, is_damped):
     """Go where the pins are at their targets: along the direction, or if that costs more, the pins alone; returns E."""
-    base = value(shape, task, springs, matrix, work, is_damped, task.moved, work.trial_force)
+    base = value(
+        shape,
+        hourglass,
+        task,
+        springs,
+        touch,
+        matrix,
+        work,
+        is_damped,
+        task.moved,
+        work.trial_force,
+    )
     work.u[:] = work.direction
-    energy = value(shape, task, springs, matrix, work, is_damped, work.u, work.force)
+    energy = value(
+        shape, hourglass, task, springs, touch, matrix, work, is_damped, work.u, work.force
+    )
     if energy <= base:
         return energy
     work.u[:] = task.moved
-    return value(shape, task, springs, matrix, work, is_damped, work.u, work.force)
+    return value(
+        shape, hourglass, task, springs, touch, matrix, work, is_damped, work.u, work.force
+    )
 
 
-@njit
-def balance_parts(task, springs, part, sums, out_u):
-    """Shift every part without hard pins as a whole until wells, forces and springs on it balance.
+@njit_inside
+def balance_parts(task, springs, touch, part, sums, out_u):
+    """Shift every part without hard pins as a whole until wells, forces, springs and contacts on it balance.
 
     Elastic forces cancel within a part, so a truncated solve leaves an error in the momentum that one shift mends.
     """
@@ -364,6 +423,16 @@ def balance_parts(task, springs, part, sums, out_u):
         sums[c, 2] -= k * (b[4] * dx + b[5] * dy + b[2] * dz)
         for m in range(6):
             sums[c, 3 + m] += k * b[m]
+    for t in range(touch.gap.shape[0]):
+        if touch.is_pressed[t] or touch.grip[t] > 0.0:
+            c, b = part[touch.nodes[t, 0]], contact_block(touch, t)
+            g, dx, dy, dz = gap_and_slip(touch, out_u, t)
+            push = -touch.stiffness[t] * g if touch.is_pressed[t] else 0.0
+            sums[c, 0] += push * touch.normal[t, 0] - touch.grip[t] * dx
+            sums[c, 1] += push * touch.normal[t, 1] - touch.grip[t] * dy
+            sums[c, 2] += push * touch.normal[t, 2] - touch.grip[t] * dz
+            for m in range(6):
+                sums[c, 3 + m] += b[m]
     for c in range(sums.shape[0]):
         sums[c, :3] = solve_symmetric(sums[c, 3:], sums[c, 0], sums[c, 1], sums[c, 2])
     for i in range(out_u.shape[0]):
@@ -373,9 +442,48 @@ def balance_parts(task, springs, part, sums, out_u):
                 out_u[i, k] += sums[c, k]
 
 
+@njit_inside
+def solve_for_direction(matrix, m, c, touch, limits, floor, work):
+    """Newton's direction from u, starting with the one given; returns iterations and the first residual's norm.
+
+    With contacts the solve is repeated, the elastic matrix as it is, until it agrees with the contacts that it took for
+    pressed or slipping.
+    """
+    direction = work.direction.reshape(-1)
+    if touch.gap.shape[0] == 0:
+        iterations, first, _ = solve(
+            *(matrix, m, c, work.force.reshape(-1), limits.linear_tolerance, floor),
+            *(limits.linear_iterations, direction, work.r, work.z, work.p, work.ap),
+        )
+        return iterations, first
+    work.base[:] = matrix.blocks
+    total, norm = 0, 0.0
+    for number in range(MOST_PASSES):
+        matrix.blocks[:] = work.base
+        add_contacts(matrix, touch)
+        invert_diagonal(matrix.start, matrix.blocks, m.inverse)
+        work.model_force[:] = work.smooth
+        add_contact_forces(touch, work.u, work.model_force)
+        iterations, first, _ = solve(
+            *(matrix, m, c, work.model_force.reshape(-1), limits.linear_tolerance, floor),
+            *(limits.linear_iterations, direction, work.r, work.z, work.p, work.ap),
+        )
+        total += iterations
+        if number == 0:
+            norm = first
+        work.trial[:] = work.u + work.direction
+        if look_at_contacts(touch, work.trial):
+            continue
+        if number == MOST_PASSES - 1 or not raise_planes(touch, work.trial):
+            break
+    return total, norm
+
+
 @njit
-def minimise(shape, task, springs, matrix, preconditioner, constraints, limits, work):
-    """Lower E from u = 0 as far as the limits ask; leaves u and the rotations.
+def minimise(
+    shape, hourglass, task, springs, touch, matrix, preconditioner, constraints, limits, work
+):
+    """Lower E from u = 0 as far as the limits ask; leaves u, the rotations, and what the contacts came to.
 
     Returns Newton steps, linear iterations, whether the residual was seen to be small enough, the shortest fraction.
     """
@@ -383,64 +491,64 @@ def minimise(shape, task, springs, matrix, preconditioner, constraints, limits, 
     b, direction = work.force.reshape(-1), work.direction.reshape(-1)
     turn_groups(task.x, m.group, m.mode, m.turn)
     work.u[:] = 0.0
-    energy = value(shape, task, springs, matrix, work, False, work.u, work.force)
-    scale = assemble(shape, task, springs, matrix, work, False, limits.differential, m.inverse)
+    is_damped = (
+        task.damping < 0.0
+    )  # not yet: the damping of a step is made from the matrix at its start
+    energy = value(
+        shape, hourglass, task, springs, touch, matrix, work, is_damped, work.u, work.force
+    )
+    scale = assemble(
+        shape, hourglass, task, springs, matrix, work, is_damped, limits.differential, m.inverse
+    )
     is_damped = task.damping > 0.0
     floor = limits.precision * scale
     work.direction[:] = task.guess
     project(direction, c.fixed, c.basis_start, c.basis_dof, c.basis_value)
     if task.moved.shape[0]:
         work.direction[:] += task.moved
-    linear, first, _ = solve(
-        matrix,
-        m,
-        c,
-        b,
-        limits.linear_tolerance,
-        floor,
-        limits.linear_iterations,
-        direction,
-        work.r,
-        work.z,
-        work.p,
-        work.ap,
-    )
-    goal = max(limits.newton_tolerance * first, floor)
-    newton = 1
-    is_retried = False
-    if task.moved.shape[0]:
-        energy, taken = reach_pins(shape, task, springs, matrix, work, is_damped), 1.0
-    else:
-        energy, taken = search(shape, task, springs, matrix, work, is_damped, energy)
-        # A truncated solve from the guess may point uphill; from zero it never does.
-        is_retried = taken == 0.0
-    shortest = 1.0 if is_retried else taken
-    is_converged = False
-    while is_retried or (taken > 0.0 and newton < limits.newton_iterations):
-        if not is_retried:
+    look_at_contacts(touch, work.direction)
+    newton = linear = 0
+    goal, taken, shortest, is_converged = 0.0, 1.0, 1.0, False
+    while True:
+        iterations, norm = solve_for_direction(matrix, m, c, touch, limits, floor, work)
+        linear += iterations
+        newton += 1
+        if newton == 1:
+            goal = max(limits.newton_tolerance * norm, floor)
+        if touch.gap.shape[0]:  # friction depends on the pressures that the solve has found
+            energy = value(
+                *(shape, hourglass, task, springs, touch, matrix, work, is_damped, work.u),
+                work.force,
+            )
+        if newton == 1 and task.moved.shape[0]:
+            energy = reach_pins(shape, hourglass, task, springs, touch, matrix, work, is_damped)
+        else:
+            energy, taken = search(
+                shape, hourglass, task, springs, touch, matrix, work, is_damped, energy
+            )
+        if newton == 1 and taken == 0.0:
+            # A truncated solve from the guess may point uphill; from zero it never does.
+            if touch.gap.shape[0]:
+                matrix.blocks[:] = work.base
+        else:
+            shortest = min(shortest, taken)
+            if taken == 0.0 or newton >= limits.newton_iterations:
+                break
             is_converged = residual_norm(m, c, b, work.r, work.z) <= goal
             if is_converged:
                 break
-            assemble(shape, task, springs, matrix, work, is_damped, limits.differential, m.inverse)
-        is_retried = False
+            assemble(
+                *(shape, hourglass, task, springs, matrix, work, is_damped, limits.differential),
+                m.inverse,
+            )
         work.direction[:] = 0.0
-        iterations, _, _ = solve(
-            matrix,
-            m,
-            c,
-            b,
-            limits.linear_tolerance,
-            floor,
-            limits.linear_iterations,
-            direction,
-            work.r,
-            work.z,
-            work.p,
-            work.ap,
-        )
-        newton += 1
-        linear += iterations
-        energy, taken = search(shape, task, springs, matrix, work, is_damped, energy)
-        shortest = min(shortest, taken)
-    balance_parts(task, springs, shape.part, work.sums, work.u)
+    if touch.gap.shape[0]:
+        move_out(touch, work.r[: work.u.shape[0]], work.trial, work.u)
+        # Friction changes as a body is shifted, so that takes more than one.
+        for _ in range(BALANCING):
+            look_at_contacts(touch, work.u)
+            balance_parts(task, springs, touch, shape.part, work.sums, work.u)
+        look_at_contacts(touch, work.u)
+    else:
+        balance_parts(task, springs, touch, shape.part, work.sums, work.u)
     return newton, linear, is_converged, shortest

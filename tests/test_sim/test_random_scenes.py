@@ -12,10 +12,11 @@ SETTINGS = sim.SolverSettings(newton_iterations=1)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
-def test_a_violent_scene_stays_within_reach(seed):
+def test_a_violent_scene_stays_within_reach_and_comes_back(seed):
     outcome = run_scene(seed)
     assert outcome.is_bounded, outcome
     assert not outcome.error, outcome
+    assert outcome.is_pinned or outcome.inverted == 0, outcome
 
 
 def recovered(body, duration=5.0, dt=1 / 60, settings=SETTINGS):

@@ -1,0 +1,1 @@
+"""Animations as files for other programs: Alembic, OBJ sequences and the point caches PC2 and MDD."""

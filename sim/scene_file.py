@@ -1,0 +1,270 @@
+"""Scene files: a shot in TOML or JSON, read into frozen dataclasses with every value checked.
+
+Only the scene file itself is opened; the meshes, assets, weights and point caches that it names must exist.
+
+python -m sim.scene_file [docs/scene_file.md]     writes the page that describes every key
+"""
+
+import json
+import os
+import re
+import sys
+import tomllib
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from sim.errors import SceneError
+from sim.presets import PRESETS, QUALITIES
+from sim.scene_entries import (
+    LAST_FRAME,
+    NAME,
+    THREE_ZEROS,
+    BodyEntry,
+    ColliderEntry,
+    OutputEntry,
+    SolverEntry,
+    Three,
+)
+from sim.schema import Place, described, key, one_line, plain, read_table, shown
+from sim.schema_kinds import UNUSABLE, Choice, Kind, Number, Table, Tables, Vector, Whole
+from sim.solvers.settings import SolverSettings
+from toolkit.atomic_file import atomic_file
+
+FRAME_PAIR = Vector(Whole(-LAST_FRAME, LAST_FRAME), 2)
+EXAMPLE = """\
+frames = [1001, 1096]
+quality = "final"
+
+[output]
+path = "shot.abc"
+
+[[body]]
+mesh = "bear.ply"
+location = [0.0, 0.0, 1.0]
+preset = "jelly"
+
+[[body.pin]]
+box = [[-1.0, -1.0, 1.8], [1.0, 1.0, 2.0]]
+strength = [{frame = 1001, value = 1.0}, {frame = 1024, value = 0.0}]
+
+[[collider]]
+kind = "plane"
+friction = 0.8
+"""
+
+
+class FrameRange(Kind):
+    """First and last frame."""
+
+    word = "frames"
+    expected = "first and last frame, two whole numbers, the first no later than the last"
+
+    def read(self, value, place):
+        if not FRAME_PAIR.holds(value) or value[0] > value[1]:
+            raise place.wrong(self.expected, value)
+        return tuple(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SceneFile:
+    """A shot: bodies, colliders and how to bake them."""
+
+    frames: tuple[int, int] = key(FrameRange(), "First and last frame; any start.", (1, 72))
+    fps: float = key(Number(1.0, 1000.0), "Frames per second.", 24.0)
+    substeps: int | None = key(
+        Whole(1, 1000), "Steps per frame; left out: by size and quality.", None, example=4
+    )
+    seed: int = key(Whole(0, 2**32 - 1), "For everything random.", 0)
+    quality: str = key(
+        Choice(tuple(QUALITIES)),
+        "Chooses resolution, substeps and newton_iterations where they are left out.",
+        "standard",
+    )
+    gravity: Three = key(Vector(Number(unit="m/s^2")), "Pulls everything.", (0.0, 0.0, -9.81))
+    wind: Three = key(
+        Vector(Number(unit="m/s")),
+        "Velocity of the air, felt by bodies with air_drag.",
+        THREE_ZEROS,
+    )
+    solver: SolverEntry = key(Table(SolverEntry), "How hard the solver tries.", SolverEntry())
+    output: OutputEntry = key(Table(OutputEntry), "What is written and how.", OutputEntry())
+    bodies: tuple[BodyEntry, ...] = key(Tables(BodyEntry), "The soft bodies.", name="body")
+    colliders: tuple[ColliderEntry, ...] = key(
+        Tables(ColliderEntry), "What they bump into.", (), name="collider"
+    )
+    folder: Path = field(compare=False)
+    """Where relative paths start; it decides nothing."""
+
+    @property
+    def solver_settings(self) -> SolverSettings:
+        """The settings of the solver, with what was left out chosen by quality."""
+        settings = plain(self.solver)
+        if self.solver.newton_iterations is None:
+            settings["newton_iterations"] = QUALITIES[self.quality].newton_iterations
+        return SolverSettings(**settings)
+
+    @property
+    def content(self) -> dict:
+        """All that decides the simulation, as JSON has it: no output, no contents of other files.
+
+        Paths are relative to the scene's folder, so that a shot may be moved. TOML and JSON give the same.
+        """
+        content = plain(self, self.folder)
+        del content["output"]
+        return content
+
+
+def read_scene_file(path: str | os.PathLike) -> SceneFile:
+    """The scene in a .toml or .json file; raises SceneError, in one line with a remedy, if it cannot be used."""
+    path = Path(path)
+    try:
+        return scene_of(_document(path), path.parent)
+    except SceneError as error:
+        raise SceneError(f"{one_line(path)}: {error}") from None
+
+
+def scene_of(document: Any, folder: str | os.PathLike) -> SceneFile:
+    """The scene in a dict as TOML and JSON give it; relative paths start at the folder."""
+    place = Place(Path(os.path.abspath(folder)))
+    scene = read_table(SceneFile, document, place, folder=place.folder)
+    if not scene.bodies:
+        raise place.key("body").error("there is none", "add for example [[body]]")
+    stems = [(body.mesh or body.asset).stem for body in scene.bodies]
+    kinds = [collider.kind for collider in scene.colliders]
+    return replace(
+        scene,
+        bodies=_named(scene.bodies, stems, place.key("body")),
+        colliders=_named(scene.colliders, kinds, place.key("collider")),
+    )
+
+
+def _named(entries, stems, place):
+    """The entries with a name each, no two alike even where capitals do not count, as in file names."""
+    taken = {}
+    for at, entry in enumerate(entries):
+        name = entry.name.casefold()
+        if name and name in taken:
+            problem = f"{shown(entry.name)} is the name of {place.item(taken[name]).name} too"
+            raise place.item(at).key("name").error(problem, "choose another")
+        taken[name] = at
+    names = []
+    for entry, stem in zip(entries, stems, strict=True):
+        names.append(entry.name or _free_name(stem, taken))
+        taken[names[-1].casefold()] = None
+    return tuple(replace(entry, name=name) for entry, name in zip(entries, names, strict=True))
+
+
+def _free_name(stem, taken):
+    """A name after the stem that is not taken: bear, bear_2, bear_3."""
+    stem = UNUSABLE.sub("_", "".join("_" if c in NAME.forbidden else c for c in stem))
+    stem = stem[: NAME.longest - 8]
+    name = stem
+    for number in count(2):
+        if name.casefold() not in taken:
+            return name
+        name = f"{stem}_{number}"
+
+
+def _document(path):
+    """What the file holds, as dicts and lists."""
+    if not os.path.exists(path):
+        raise SceneError("there is no such file; check the path")
+    if not os.path.isfile(path):
+        raise SceneError("no regular file; give the path of a .toml or .json file")
+    kind = path.suffix.lower()
+    if kind not in (".toml", ".json"):
+        raise SceneError("expected a name that ends in .toml or .json; rename the file")
+    text = _text(path)
+    try:
+        return tomllib.loads(text) if kind == ".toml" else _json_document(text)
+    except SceneError:
+        raise
+    except json.JSONDecodeError as error:
+        raise SceneError(f"line {error.lineno}: no JSON ({error.msg}); correct that line") from None
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"(.*) \(at line (\d+)", str(error))
+        what, line = found.groups() if found else (error, text.rstrip().count("\n") + 1)
+        raise SceneError(f"line {line}: no TOML ({one_line(what)}); correct that line") from None
+    except (RecursionError, ValueError):
+        raise SceneError(
+            "brackets too deep or a number too long; remove what is not needed"
+        ) from None
+
+
+def _text(path):
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise SceneError(f"cannot be read ({error.strerror}); check who may read it") from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise SceneError(f"line {line}: not UTF-8; save the file as UTF-8") from None
+
+
+def _json_document(text):
+    def table(pairs):
+        for name, times in Counter(name for name, _ in pairs).items():
+            if times > 1:
+                raise SceneError(f"{shown(name)}: stands {times} times in one table; keep one")
+        return dict(pairs)
+
+    return json.loads(text, object_pairs_hook=table)
+
+
+def scene_schema() -> dict:
+    """Every key of a scene file as plain data: type, what is allowed, limits, default, sentence; tables nest."""
+    return described(SceneFile)
+
+
+def scene_page(schema: dict) -> str:
+    """The documentation of scene files as Markdown, from `scene_schema`."""
+    lines = [
+        "# Scene files",
+        "",
+        "A scene file says what is simulated: TOML, or JSON of the same shape. Paths are relative to the file.",
+        "Lengths are in metres, z is up. Vectors are in the world unless said otherwise. Numbers end at 1e12.",
+        "This page is made by `python -m sim.scene_file` from the table that checks the files.",
+        *("", "```toml", *EXAMPLE.splitlines(), "```", ""),
+        "Keys in time are `[{frame = 1, value = 0.0}, {frame = 24, value = 1.0}]`: linear between, held outside.",
+        *("", "## The file", *_section(schema, "")),
+        *("", "## Presets", "", "| preset | sag | what it is |", "|---|---|---|"),
+        *(f"| `{name}` | {p.sag:g} | {p.description} |" for name, p in PRESETS.items()),
+        *("", "## Quality", "", "| quality | resolution | what it is |", "|---|---|---|"),
+        *(f"| `{name}` | {q.resolution} | {q.description} |" for name, q in QUALITIES.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _section(table, path):
+    """Lines on one table of the schema and on those inside it."""
+    rows, inner = [], []
+    for name, row in table["keys"].items():
+        if row["type"] in ("table", "tables"):
+            title = f"[{path}{name}]" if row["type"] == "table" else f"[[{path}{name}]]"
+            inner += ["", f"## `{title}`", *_section(row, f"{path}{name}.")]
+        else:
+            rows.append(_row(name, row))
+    head = ["", "| key | allowed | default | what it is |", "|---|---|---|---|"] if rows else []
+    rules = ["", *(f"- {rule}" for rule in table["rules"])] if table["rules"] else []
+    return ["", table["about"], *head, *rows, *rules, *inner]
+
+
+def _row(name, row):
+    default = "" if row["default"] in (None, "") else f"`{shown(row['default'])}`"
+    default = "needed" if row["is_needed"] else default
+    cells = f"`{name}`", row["allowed"], default, row["sentence"]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def main(path: str = "docs/scene_file.md") -> None:
+    """Write the page."""
+    with atomic_file(path) as draft:
+        draft.write_text(scene_page(scene_schema()), encoding="utf-8", newline="\n")
+    print(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])

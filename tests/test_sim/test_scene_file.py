@@ -1,0 +1,646 @@
+"""Scene files: good ones are read to the last key, bad ones are refused in one line that helps."""
+
+import dataclasses
+import json
+import os
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sim.errors import SceneError, SimError
+from sim.presets import PRESETS, QUALITIES
+from sim.scene_entries import StrengthKey, VectorKey, euler_matrix
+from sim.scene_file import EXAMPLE, SceneFile, read_scene_file, scene_of, scene_page, scene_schema
+from sim.schema import Place, keys_of
+from sim.solvers.settings import SolverSettings
+from toolkit.prepare import CageSettings
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FILES = ("bear.obj", "bear.ply", "bear.npz", "weights.npz", "hand.pc2", "meshes/duck.obj")
+BEAR = '[[body]]\nmesh = "bear.ply"\n'
+PIN = BEAR + "[[body.pin]]\n"
+LOAD = BEAR + "[[body.load]]\nall = true\n"
+PAINT = BEAR + '[body.paint.density]\nlow = 500\nhigh = 900\nattribute = "fat"\n'
+
+EVERY_KEY = """
+frames = [1001, 1050]
+fps = 25
+substeps = 5
+seed = 7
+quality = "preview"
+gravity = [0, 0, -1.62]
+wind = [3, 0, 0]
+
+[solver]
+newton_iterations = 3
+newton_tolerance = 0.1
+linear_iterations = 50
+linear_tolerance = 0.2
+stiffness = "hybrid"
+precision = 1e-6
+
+[output]
+path = "out/shot.abc"
+up_axis = "Z"
+scale = 100
+velocities = true
+
+[[body]]
+name = "Bear"
+mesh = "bear.ply"
+location = [1, 2, 3]
+rotation = [10, 20, 30]
+scale = [1, 2, 0.5]
+velocity = [0, 0, -4]
+spin = [0, 1, 0]
+preset = "rubber"
+sag = 0.02
+stiffness_damping = 0.03
+mass_damping = 0.5
+air_drag = 0.6
+friction = 0.25
+restitution = 0.75
+resolution = 12
+element = "hex"
+fit_steps = 3
+split = false
+quadrature = 8
+
+[body.paint.young_modulus]
+low = 1e3
+high = 1e5
+attribute = "hard"
+
+[body.paint.density]
+low = 500
+high = 1500
+file = "weights.npz"
+array = "heavy"
+
+[[body.pin]]
+vertices = [0, 3, 2]
+strength = 0.5
+target = "hand.pc2"
+along = [0, 0, 2]
+
+[[body.pin]]
+box = [[-1, -1, 0], [1, 1, 0.1]]
+strength = [{frame = -3, value = 0}, {frame = 24.5, value = 1}]
+offset = [{frame = 1, value = [0, 0, 0]}, {frame = 24, value = [0, 0, 1]}]
+normal = [1, 0, 0]
+
+[[body.pin]]
+file = "weights.npz"
+array = "held"
+
+[[body.pin]]
+attribute = "hand"
+
+[[body.pin]]
+all = true
+
+[[body.load]]
+kind = "force"
+attribute = "wind"
+value = [{frame = 1, value = [0, 0, 0]}, {frame = 9, value = [5, 0, 0]}]
+
+[[body.load]]
+kind = "impulse"
+all = true
+value = [0, 0, 2]
+frame = 1010
+
+[[body.load]]
+kind = "velocity"
+file = "weights.npz"
+array = "pushed"
+value = [1, 0, 0]
+
+[[body.load]]
+kind = "position"
+vertices = [5]
+value = [0, 1, 0]
+
+[[body.load]]
+kind = "force"
+box = [[0, 0, 0], [1, 1, 1]]
+value = [0, 0, 9]
+
+[[body]]
+name = "stone"
+asset = "bear.npz"
+matrix = [[2, 0, 0, 5], [0, 2, 0, 6], [0, 0, 2, 7], [0, 0, 0, 1]]
+
+[body.material]
+law = "corotated"
+young_modulus = 2e6
+poisson_ratio = 0.3
+density = 2500
+
+[[body]]
+mesh = "bear.ply"
+cell_size = 0.125
+[body.paint.young_modulus]
+low = 1e6
+high = 1e5
+file = "weights.npz"
+array = "hard"
+[body.paint.density]
+low = 1
+high = 2
+attribute = "heavy"
+
+[[collider]]
+kind = "plane"
+name = "floor"
+friction = 0.9
+restitution = 0.1
+normal = [0, 0.1, 1]
+
+[[collider]]
+kind = "sphere"
+radius = 0.5
+keys = [{frame = 1, location = [0, 0, 1]}, {frame = 10, rotation = [0, 0, 90]}]
+
+[[collider]]
+kind = "box"
+size = [1, 2, 3]
+location = [4, 0, 0]
+rotation = [0, 45, 0]
+
+[[collider]]
+kind = "capsule"
+radius = 0.1
+length = 0
+"""
+
+
+@pytest.fixture
+def shot(tmp_path):
+    """A folder with everything that the scenes name; a function that writes a scene there and gives its path."""
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+
+    def write(content, name="scene.toml"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def refusal(path):
+    """The text with which a file is refused, which is one line with a problem and a remedy."""
+    with pytest.raises(SceneError) as caught:
+        read_scene_file(path)
+    text = str(caught.value)
+    assert text.startswith(f"{path}: ") and len(text.splitlines()) == 1
+    problem, remedy = text[len(f"{path}: ") :].split("; ", 1)
+    assert problem and remedy and "null" not in remedy and len(text) < 700
+    return text[len(f"{path}: ") :]
+
+
+MALFORMED = {
+    # keys that do not exist
+    "frobnicate = 1\n" + BEAR: ("frobnicate: unknown key", "frames, fps"),
+    "frame = [1, 2]\n" + BEAR: ("frame: unknown key", "did you mean frames?"),
+    BEAR + "[body.material]\nyung_modulus = 1e5": (
+        "body[0].material.yung_modulus: unknown key",
+        "did you mean young_modulus?",
+    ),
+    BEAR + "young_modulus = 1e5": ("body[0].young_modulus: unknown key", "belongs in material"),
+    PIN + "all = true\nstrenght = 1": ("body[0].pin[0].strenght", "did you mean strength?"),
+    BEAR + BEAR + '"a b\\nc" = 1': ('body[1]."a b\\nc": unknown key', "the keys here are name"),
+    '[[bodies]]\nmesh = "bear.ply"': ("bodies: unknown key", "did you mean body?"),
+    BEAR + "[solver]\ntolerance = 1": ("solver.tolerance: unknown key", "did you mean"),
+    # keys that are missing
+    "": ("body: is missing", "add for example [[body]]"),
+    "body = []": ("body: there is none", "[[body]]"),
+    "[[body]]": ("body[0]: mesh or asset is missing", 'mesh = "bear.obj"'),
+    BEAR + "[[collider]]": ("collider[0].kind: is missing", 'kind = "plane"'),
+    BEAR + '[[collider]]\nkind = "sphere"': ("collider[0].radius: is missing", "radius = 0.5"),
+    BEAR + '[[collider]]\nkind = "box"': ("collider[0].size: is missing", "size = [1.0, 1.0, 1.0]"),
+    BEAR + '[[collider]]\nkind = "capsule"\nradius = 1': ("collider[0].length: is missing", "a capsule"),
+    LOAD + 'kind = "force"': ("body[0].load[0].value: is missing", "value = [0.0, 0.0, 1.0]"),
+    PIN: ("body[0].pin[0]: vertices, box, attribute, file or all is missing", "all = true"),
+    PIN + 'file = "weights.npz"': ("body[0].pin[0].array: is missing, file needs it", "add it or remove file"),
+    PIN + 'all = true\narray = "held"': ("body[0].pin[0].file: is missing, array needs it", "remove array"),
+    PAINT.replace("low = 500\n", ""): ("body[0].paint.density.low: is missing", "low = 500.0"),
+    PAINT.replace('attribute = "fat"', ""): ("body[0].paint.density: attribute or file is missing", "add"),
+    PIN + "all = true\noffset = [{frame = 1}]": ("body[0].pin[0].offset[0].value: is missing", "add"),
+    # types
+    BEAR + 'resolution = "fine"': (
+        'body[0].resolution: expected a whole number from 1 to 512, got "fine"',
+        "write for example resolution = 16",
+    ),
+    BEAR + "resolution = 16.0": ("resolution: expected a whole number", "got 16.0"),
+    BEAR + "resolution = true": ("resolution: expected a whole number", "got true"),
+    "fps = true\n" + BEAR: ("fps: expected a number from 1 to 1000, got true", "fps = 24.0"),
+    'fps = "24"\n' + BEAR: ("fps: expected a number", 'got "24"'),
+    "fps = 1979-05-27\n" + BEAR: ("fps: expected a number", "got a date"),
+    BEAR + "split = 1": ("body[0].split: expected true or false, got 1", "split = true"),
+    BEAR + "quadrature = true": ("body[0].quadrature: expected 1 or 8, got true", "quadrature = 1"),
+    BEAR + "name = 5": ("body[0].name: expected a text of 1 to 63 characters", 'name = "bear"'),
+    "[[body]]\nmesh = 5": ("body[0].mesh: expected the path of an existing file, got 5", "mesh ="),
+    "solver = 3\n" + BEAR: ("solver: expected a table of keys, got 3", "{ key = value }"),
+    '[body]\nmesh = "bear.ply"': ("body: expected a list of tables", "[[body]]"),
+    BEAR + "pin = 3": ("body[0].pin: expected a list of tables, got 3", "[[body.pin]]"),
+    BEAR + "pin = [3]": ("body[0].pin: expected a list of tables, got [3]", "[[body.pin]]"),
+    "gravity = -9.81\n" + BEAR: ("gravity: expected three numbers [m/s^2], got -9.81", "gravity = [0.0, 0.0, -9.81]"),
+    "gravity = [0, -9.81]\n" + BEAR: ("gravity: expected three numbers", "got [0, -9.81]"),
+    'wind = [0, 0, "x"]\n' + BEAR: ("wind: expected three numbers", 'got [0, 0, "x"]'),
+    "wind = [0, false, 0]\n" + BEAR: ("wind: expected three numbers", "got [0, false, 0]"),
+    BEAR + "scale = [1, 2]": ("body[0].scale: expected a number above 0 or three numbers above 0, got [1, 2]", "scale"),
+    BEAR + 'scale = "big"': ("body[0].scale: expected a number above 0 or three", "scale = 1.0"),
+    BEAR + "matrix = [[1, 0], [0, 1]]": ("body[0].matrix: expected four rows", "matrix = [[1, 0, 0, 0]"),
+    PIN + "all = false": ("body[0].pin[0].all: expected true, got false", "remove the key"),
+    PIN + "box = [0, 0, 0]": ("body[0].pin[0].box: expected two corners", "box = [["),
+    PIN + "all = true\nstrength = []": ("strength: expected a number from 0 to 1 or keys", "got []"),
+    PIN + "all = true\noffset = [0, 0, 1]": ("offset: expected keys [{frame, value}, ...]", "{frame = 1"),
+    # ranges
+    "fps = nan\n" + BEAR: ("fps: expected a number from 1 to 1000, got nan", "fps = 24.0"),
+    "fps = inf\n" + BEAR: ("fps: expected a number from 1 to 1000, got inf", "fps = 24.0"),
+    "wind = [0, -inf, 0]\n" + BEAR: ("wind: expected three numbers", "stay within 1e+12"),
+    BEAR + "cell_size = 0": ("cell_size: expected a number above 0 [m], got 0", "cell_size = 0.05"),
+    BEAR + f"cell_size = 0x{'f' * 4000}": ("cell_size: expected a number above 0 [m], got inf", "within 1e+12"),
+    BEAR + f"location = [0, 0, {'9' * 400}]": ("location: expected three numbers", "got [0, 0, inf]"),
+    BEAR + "resolution = 0": ("resolution: expected a whole number from 1 to 512, got 0", "16"),
+    BEAR + "sag = 0.9": ("body[0].sag: expected a number from 0.0001 to 0.5, got 0.9", "sag = 0.05"),
+    BEAR + "[body.material]\npoisson_ratio = 0.5": ("poisson_ratio: expected a number from 0 to 0.499", "0.45"),
+    BEAR + "[body.material]\nyoung_modulus = -1": ("young_modulus: expected a number of at least 1 [Pa]", "-1"),
+    BEAR + "[solver]\nprecision = 1": ("solver.precision: expected a number from 0 to below 1, got 1", "1e-09"),
+    "seed = -1\n" + BEAR: ("seed: expected a whole number from 0 to 4294967295, got -1", "seed = 0"),
+    "frames = [10, 1]\n" + BEAR: ("frames: expected first and last frame", "got [10, 1]"),
+    "frames = [1.0, 9.0]\n" + BEAR: ("frames: expected first and last frame, two whole", "[1, 72]"),
+    'quality = "finl"\n' + BEAR: ("quality: expected", 'did you mean "final"?'),
+    BEAR + 'preset = "steel"': ('preset: expected "jelly", "flesh", "foam", "rubber" or "stiff"', "jelly"),
+    BEAR + 'name = "a/b"': ("body[0].name: expected a text", "without any of /"),
+    BEAR + 'name = " "': ("body[0].name: expected a text", 'got " "'),
+    BEAR + 'name = "a\\u2028b"': ("body[0].name: expected a text", "name ="),
+    PIN + "vertices = [1, -2]": ("vertices: expected a list of vertex indices", "got [1, -2]"),
+    PIN + "vertices = []": ("vertices: expected a list of vertex indices", "vertices = [0, 1]"),
+    PIN + f"vertices = {[0.5] * 20}": ("vertices: expected a list of vertex indices", "got a list of 20"),
+    PIN + f"vertices = {[['long word'] * 16] * 16}": ("vertices: expected a list of vertex", "long word"),
+    PIN + "vertices = [4, 7, 4]": ("body[0].pin[0].vertices: names vertex 4 2 times", "remove"),
+    PIN + "box = [[0, 0, 1], [1, 1, 0]]": ("box: expected two corners", "nowhere higher"),
+    PIN + "all = true\nstrength = 1.5": ("strength: expected a number from 0 to 1", "got 1.5"),
+    PIN + "all = true\nnormal = [0, 0, 0]": ("normal: expected three numbers, not all 0", "[0.0, 0.0, 1.0]"),
+    PIN + "all = true\nstrength = [{frame = 1, value = 2}]": ("pin[0].strength[0].value: expected", "got 2"),
+    PIN + "all = true\nstrength = [{frame = 9, value = 1}, {frame = 9, value = 0}]": (
+        "body[0].pin[0].strength[1].frame: frames must rise, got 9 after 9",
+        "sort the keys",
+    ),
+    BEAR + "scale = [1, -1, 1]": ("scale: expected a number above 0 or three numbers above 0", "scale = 1.0"),
+    BEAR + "matrix = [[1,0,0,0],[0,1,0,0],[0,0,-1,0],[0,0,0,1]]": (
+        "body[0].matrix: mirrors or flattens the body",
+        "apply the scale",
+    ),
+    BEAR + "matrix = [[1,0,0,0],[0,1,0,0],[0,0,0,0],[0,0,0,1]]": ("matrix: mirrors or flattens", "apply"),
+    BEAR + "matrix = [[1,0,0,0],[0,1,0,0],[0,0,1,0],[5,6,7,1]]": ("matrix: expected four rows", "columns"),
+    # keys that exclude each other, and names
+    BEAR + 'asset = "bear.npz"': ("body[0].asset: not together with mesh", "keep one of the two"),
+    '[[body]]\nasset = "bear.npz"\nresolution = 8': ("body[0].resolution: not together with asset", "remove"),
+    BEAR + "resolution = 8\ncell_size = 0.1": ("body[0].resolution: not together with cell_size", "remove"),
+    BEAR + "scale = 2\nmatrix = [[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]]": (
+        "body[0].scale: not together with matrix",
+        "remove one",
+    ),
+    BEAR + 'preset = "foam"\n[body.material]': ("body[0].preset: not together with material", "remove"),
+    BEAR + "sag = 0.1\n[body.material]\nlaw = 'corotated'": ("body[0].sag: not together with material", "remove"),
+    PIN + "all = true\nvertices = [1]": ("body[0].pin[0].all: not together with vertices", "keep one"),
+    PIN + "all = true\nalong = [1,0,0]\nnormal = [1,0,0]": ("pin[0].normal: not together with along", "remove"),
+    PIN + 'all = true\ntarget = "hand.pc2"\noffset = [{frame = 1, value = [0,0,0]}]': (
+        "body[0].pin[0].offset: not together with target",
+        "remove one",
+    ),
+    LOAD + 'kind = "force"\nvalue = [0,0,1]\nframe = 3': (
+        "body[0].load[0].frame: does not belong to kind force",
+        "impulse, velocity or position",
+    ),
+    LOAD + 'kind = "impulse"\nvalue = [{frame = 1, value = [0,0,1]}]': (
+        "body[0].load[0].value: keys are for forces",
+        "three numbers and a frame",
+    ),
+    BEAR + '[[collider]]\nkind = "plane"\nradius = 1': (
+        "collider[0].radius: does not belong to kind plane",
+        "sphere or capsule",
+    ),
+    BEAR + "[[collider]]\nkind = 'plane'\nkeys = [{frame = 2}, {frame = 1}]": (
+        "collider[0].keys[1].frame: frames must rise",
+        "sort",
+    ),
+    BEAR + 'name = "a"\n' + BEAR + 'name = "A"': ('body[1].name: "A" is the name of body[0] too', "choose another"),
+    # files
+    '[[body]]\nmesh = "no.obj"': ("body[0].mesh: expected the path of an existing file", "nothing at"),
+    '[[body]]\nmesh = "meshes"': ("body[0].mesh: expected the path of an existing file", "a folder at"),
+    '[[body]]\nmesh = ""': ('body[0].mesh: expected the path of an existing file, got ""', 'mesh = "bear.obj"'),
+    '[[body]]\nmesh = "a\\u0000b"': ("body[0].mesh: expected", 'mesh = "bear.obj"'),
+    '[[body]]\nasset = "bear.obj"': ("body[0].asset: expected the path of a .npz file", 'asset = "bear.npz"'),
+    PIN + 'all = true\ntarget = "gone.pc2"': ("body[0].pin[0].target: expected the path of a .pc2", "nothing"),
+    PAINT.replace("bear.ply", "bear.obj"): ("paint.density.attribute: only a .ply mesh", "file and array"),
+    PIN.replace("bear.ply", "bear.obj") + 'attribute = "a"': ("body[0].pin[0].attribute: only a .ply", "PLY"),
+    # what is no TOML
+    "fps = 24\nfps = 25\n": ("line 2: no TOML (Cannot overwrite a value)", "correct that line"),
+    BEAR + 'name = "bear': ("line 3: no TOML", "correct that line"),
+    BEAR + "split = True": ("line 3: no TOML", "correct that line"),
+    "a = " + "[" * 5000: ("too deep", "remove"),
+    f"seed = {'1' * 5000}": ("too long", "remove"),
+    BEAR.encode("utf-16"): ("line 1: not UTF-8", "save the file as UTF-8"),
+    b"fps = 24\n# caf\xe9\n": ("line 2: not UTF-8", "save the file as UTF-8"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", MALFORMED, ids=lambda c: repr(c[-60:])[:70])
+def test_a_malformed_file_is_refused_by_key_and_remedy(shot, content):
+    where, remedy = MALFORMED[content]
+    text = refusal(shot(content))
+    assert where in text.split("; ")[0] or text.startswith(where), text
+    assert remedy in text, text
+
+
+def test_there_are_many_malformed_files():
+    assert len(MALFORMED) >= 45
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    {
+        "[]": ("the document: expected a table of keys, got []",),
+        "{": ("line 1: no JSON",),
+        '{\n"fps": 24,\n}': ("line 3: no JSON",),
+        '{"fps": 24, "fps": 25}': ('"fps": stands 2 times', "keep one"),
+        '{"body": [{"mesh": "bear.ply"}], "fps": NaN}': ("fps: expected a number", "got nan"),
+        '{"body": [{"mesh": "bear.ply"}], "fps": 1e999}': ("fps: expected a number", "got inf"),
+        '{"body": [{"mesh": "bear.ply", "cell_size": null}]}': ("cell_size: expected", "got null"),
+        '{"body": [{"mesh": "\\ud800.ply"}]}': ("body[0].mesh: expected", "got "),
+        '{"body": [{"mesh": "bear.ply", "wind": ' + "[" * 500 + "]" * 500 + "}]}": ("wind: unknown",),
+        '{"body": [{"mesh": "bear.ply", "sag": ' + "[" * 500 + "]" * 500 + "}]}": ("sag: expected",),
+        '{"a": ' * 9999: ("too deep",),
+    }.items(),
+    ids=lambda c: repr(c)[:40],
+)  # fmt: skip
+def test_malformed_json_is_refused_in_the_same_way(shot, content, words):
+    text = refusal(shot(content, "scene.json"))
+    assert all(word in text for word in words), text
+
+
+def test_files_that_are_none_are_refused(shot, tmp_path):
+    (tmp_path / "folder.toml").mkdir()
+    for name, word in {
+        "missing.toml": "no such file",
+        "folder.toml": "no regular file",
+        "a\nb\0.toml": "no such file",
+    }.items():
+        with pytest.raises(SceneError, match=word) as caught:
+            read_scene_file(tmp_path / name)
+        assert "; " in str(caught.value) and len(str(caught.value).splitlines()) == 1
+    assert "rename" in refusal(shot(BEAR, "scene.yaml"))
+    assert issubclass(SceneError, SimError) and issubclass(SceneError, ValueError)
+
+
+@pytest.mark.skipif(os.name == "nt" or not hasattr(os, "geteuid"), reason="permissions of Unix")
+def test_a_file_that_may_not_be_read_is_refused(shot):
+    path = shot(BEAR)
+    path.chmod(0)
+    if os.access(path, os.R_OK):
+        pytest.skip("the superuser reads everything")
+    assert "cannot be read" in refusal(path)
+
+
+def test_the_shortest_scene_has_all_the_defaults(shot):
+    scene = read_scene_file(shot(BEAR))
+    assert scene.frames == (1, 72) and scene.fps == 24.0 and scene.substeps is None
+    assert scene.seed == 0 and scene.quality == "standard"
+    assert scene.gravity == (0.0, 0.0, -9.81) and scene.wind == (0.0, 0.0, 0.0)
+    assert scene.output.path is None and scene.output.up_axis == "Y"
+    assert scene.output.scale == 1.0 and scene.output.velocities is False
+    assert scene.colliders == ()
+    (body,) = scene.bodies
+    assert body.name == "bear" and body.preset == "jelly" and body.material is None
+    assert body.friction == PRESETS["jelly"].friction and body.stiffness_damping is None
+    assert body.restitution == PRESETS["jelly"].restitution
+    assert body.resolution is None and body.cell_size is None
+    assert body.pins == () and body.loads == () and body.paint.density is None
+    assert np.array_equal(body.transform, np.eye(4))
+
+
+def test_defaults_are_those_of_the_code_that_uses_them(shot):
+    """No default is said twice: cage, solver and material have theirs."""
+    scene = read_scene_file(shot(BEAR + BEAR + "[body.material]\n"))
+    for name in ("element", "fit_steps", "split"):
+        assert getattr(scene.bodies[0], name) == getattr(CageSettings(), name)
+    assert QUALITIES["standard"].resolution == CageSettings().resolution
+    expected = SolverSettings(newton_iterations=QUALITIES["standard"].newton_iterations)
+    assert scene.solver_settings == expected
+    solver_keys = scene_schema()["keys"]["solver"]["keys"]
+    assert set(solver_keys) == {field.name for field in dataclasses.fields(SolverSettings)}
+    body = scene.bodies[1]
+    assert body.preset is None and body.stiffness_damping == 0.0
+    assert (body.friction, body.restitution) == (0.5, 0.0)
+    assert (body.material.young_modulus, body.material.poisson_ratio) == (1e5, 0.45)
+
+
+def test_every_key_is_read(shot, tmp_path):
+    scene = read_scene_file(shot(EVERY_KEY))
+    bear, stone, plain = scene.bodies
+    assert scene.frames == (1001, 1050) and scene.fps == 25.0 and scene.substeps == 5
+    assert scene.seed == 7 and scene.quality == "preview"
+    assert scene.gravity == (0.0, 0.0, -1.62) and scene.wind == (3.0, 0.0, 0.0)
+    assert scene.solver_settings == SolverSettings(3, 0.1, 50, 0.2, "hybrid", 1e-6)
+    assert scene.output.path == tmp_path / "out" / "shot.abc" and scene.output.up_axis == "Z"
+    assert scene.output.scale == 100.0 and scene.output.velocities is True
+    assert bear.name == "Bear" and bear.mesh == tmp_path / "bear.ply" and bear.asset is None
+    assert bear.velocity == (0.0, 0.0, -4.0) and bear.spin == (0.0, 1.0, 0.0)
+    assert bear.preset == "rubber" and bear.sag == 0.02 and bear.stiffness_damping == 0.03
+    assert (bear.mass_damping, bear.air_drag) == (0.5, 0.6)
+    assert (bear.friction, bear.restitution) == (0.25, 0.75)
+    assert bear.resolution == 12 and bear.element == "hex" and bear.fit_steps == 3
+    assert bear.split is False and bear.quadrature == 8
+    assert bear.paint.young_modulus.attribute == "hard"
+    assert bear.paint.density.file == tmp_path / "weights.npz"
+    assert bear.paint.density.array == "heavy"
+    led, slid, held, *_ = bear.pins
+    assert led.vertices == (0, 3, 2) and led.strength == 0.5 and led.along == (0.0, 0.0, 2.0)
+    assert led.target == tmp_path / "hand.pc2"
+    assert slid.box == ((-1.0, -1.0, 0.0), (1.0, 1.0, 0.1)) and slid.normal == (1.0, 0.0, 0.0)
+    assert slid.strength == (StrengthKey(frame=-3, value=0), StrengthKey(frame=24.5, value=1))
+    assert slid.offset[1] == VectorKey(frame=24, value=(0, 0, 1))
+    assert held.file == tmp_path / "weights.npz" and held.array == "held" and not held.all
+    force, blow, *_ = bear.loads
+    assert force.attribute == "wind" and force.value[1] == VectorKey(frame=9, value=(5, 0, 0))
+    assert (blow.kind, blow.all, blow.value, blow.frame) == ("impulse", True, (0, 0, 2), 1010)
+    assert stone.material.law == "corotated" and stone.material.young_modulus == 2e6
+    assert stone.material.poisson_ratio == 0.3 and stone.material.density == 2500.0
+    assert np.array_equal(stone.transform @ [1, 1, 1, 1], [7, 8, 9, 1])
+    assert plain.cell_size == 0.125 and plain.name == "bear_2"
+    floor, ball, crate, stick = scene.colliders
+    assert (floor.name, floor.kind, floor.normal) == ("floor", "plane", (0, 0.1, 1))
+    assert (floor.friction, floor.restitution) == (0.9, 0.1)
+    assert ball.radius == 0.5 and ball.name == "sphere" and stick.name == "capsule"
+    assert ball.keys[0].rotation == (0, 0, 0) and ball.keys[0].location == (0, 0, 1)
+    assert ball.keys[1].rotation == (0, 0, 90) and ball.keys[1].location == (0, 0, 0)
+    assert crate.size == (1, 2, 3) and crate.location == (4, 0, 0) and crate.rotation == (0, 45, 0)
+    assert (stick.radius, stick.length) == (0.1, 0.0)
+
+
+def test_the_long_scene_really_has_every_key():
+    def missing(table, documents, path):
+        for name, row in table["keys"].items():
+            given = [document[name] for document in documents if name in document]
+            if not given:
+                yield f"{path}{name}"
+            elif row["type"] in ("table", "tables"):
+                inner = (
+                    given if row["type"] == "table" else [item for rows in given for item in rows]
+                )
+                yield from missing(row, inner, f"{path}{name}.")
+
+    assert not list(missing(scene_schema(), [tomllib.loads(EVERY_KEY)], ""))
+
+
+@pytest.mark.parametrize("content", [BEAR, EVERY_KEY], ids=["short", "long"])
+def test_json_and_toml_give_the_same_scene(shot, content):
+    scene = read_scene_file(shot(content))
+    again = read_scene_file(shot(json.dumps(tomllib.loads(content)), "scene.json"))
+    assert again == scene and again.content == scene.content
+
+
+def test_a_byte_order_mark_and_windows_lines_are_no_problem(shot):
+    content = b"\xef\xbb\xbf" + EVERY_KEY.replace("\n", "\r\n").encode()
+    assert read_scene_file(shot(content)) == read_scene_file(shot(EVERY_KEY))
+
+
+@pytest.mark.parametrize("frames", [(1001, 1001), (-20, -3), (0, 0)])
+def test_frames_may_start_anywhere(shot, frames):
+    assert read_scene_file(shot(f"frames = {list(frames)}\n" + BEAR)).frames == frames
+
+
+def test_relative_paths_start_at_the_scene_whatever_the_working_folder(shot, tmp_path, monkeypatch):
+    shot('[[body]]\nmesh = "../meshes/./duck.obj"\n[output]\npath = "a.abc"', "meshes/duck.toml")
+    monkeypatch.chdir(tmp_path / "meshes")
+    for path in ("duck.toml", tmp_path / "meshes" / "duck.toml", "../meshes/duck.toml"):
+        scene = read_scene_file(path)
+        assert scene.bodies[0].mesh == tmp_path / "meshes" / "duck.obj"
+        assert scene.output.path == tmp_path / "meshes" / "a.abc"
+    absolute = json.dumps(str(tmp_path / "bear.obj"))
+    scene = read_scene_file(shot(f"[[body]]\nmesh = {absolute}", "meshes/duck.toml"))
+    assert scene.bodies[0].mesh == tmp_path / "bear.obj"
+
+
+def test_names_come_from_files_and_are_made_unique(shot, tmp_path):
+    (tmp_path / "a:b?.obj").touch()
+    odd = '[[body]]\nmesh = "a:b?.obj"\n'
+    given = BEAR + 'name = "BEAR_2"\n'
+    duck = '[[body]]\nmesh = "meshes/duck.obj"\n'
+    plane = '[[collider]]\nkind = "plane"\n'
+    scene = read_scene_file(shot(BEAR + given + BEAR + duck + odd + plane + plane))
+    assert [body.name for body in scene.bodies] == ["bear", "BEAR_2", "bear_3", "duck", "a_b_"]
+    assert [collider.name for collider in scene.colliders] == ["plane", "plane_2"]
+
+
+def test_rotation_and_scale_are_applied_as_in_blender(shot):
+    """Scale along the body's own axes, then turn about x, y and z of the world, then move."""
+    body = read_scene_file(shot(EVERY_KEY)).bodies[0]
+    x, y, z = np.radians((10, 20, 30))
+    point = np.array([1.0, 1.0, 1.0]) * (1, 2, 0.5)
+    for (first, second), angle in zip(((1, 2), (2, 0), (0, 1)), (x, y, z), strict=True):
+        a, b = point[first], point[second]
+        point[first] = np.cos(angle) * a - np.sin(angle) * b
+        point[second] = np.sin(angle) * a + np.cos(angle) * b
+    np.testing.assert_allclose(body.transform @ [1, 1, 1, 1], [*(point + (1, 2, 3)), 1], atol=1e-14)
+    # A quarter turn about z takes x to y.
+    np.testing.assert_allclose(euler_matrix((0, 0, 90)) @ [1, 0, 0], [0, 1, 0], atol=1e-15)
+
+
+def test_painted_values_are_met_at_both_ends_and_halfway(shot):
+    paint = read_scene_file(shot(EVERY_KEY)).bodies[0].paint
+    weights = np.array([0.0, 0.5, 1.0])
+    np.testing.assert_allclose(paint.young_modulus.values(weights), [1e3, 1e4, 1e5], rtol=1e-12)
+    np.testing.assert_allclose(paint.density.values(weights), [500, 1000, 1500], rtol=1e-12)
+
+
+def test_content_is_json_and_moves_with_its_folder(shot, tmp_path):
+    scene = read_scene_file(shot(EVERY_KEY))
+    assert json.loads(json.dumps(scene.content, allow_nan=False)) == scene.content
+    assert str(tmp_path) not in json.dumps(scene.content)
+    assert scene.content["body"][0]["mesh"] == "bear.ply"
+    outside = read_scene_file(shot('[[body]]\nmesh = "../bear.obj"', "meshes/a.toml"))
+    assert outside.content["body"][0]["mesh"] == "../bear.obj"
+
+
+def test_content_holds_every_key_but_the_output(shot):
+    def assert_holds(content, document, path):
+        if isinstance(document, dict):
+            for name in document:
+                assert_holds(content[name], document[name], f"{path}.{name}")
+        elif isinstance(document, list):
+            for at, (a, b) in enumerate(zip(content, document, strict=True)):
+                assert_holds(a, b, f"{path}[{at}]")
+        else:
+            assert content == document, path
+
+    document = tomllib.loads(EVERY_KEY)
+    content = read_scene_file(shot(EVERY_KEY)).content
+    del document["output"]
+    assert_holds(content, document, "")
+    assert set(content) == set(scene_schema()["keys"]) - {"output"}
+
+
+def test_a_document_from_elsewhere_is_read_like_a_file(shot, tmp_path):
+    scene = read_scene_file(shot(EVERY_KEY))
+    assert scene_of(tomllib.loads(EVERY_KEY), tmp_path) == scene
+    with pytest.raises(SceneError, match="^body: is missing; add"):
+        scene_of({}, tmp_path)
+
+
+def tables(entry):
+    """A table and all tables inside it, as classes."""
+    yield entry
+    for field in keys_of(entry).values():
+        kind = field.metadata["kind"]
+        for inner in (kind, *getattr(kind, "kinds", ())):
+            if hasattr(inner, "entry"):
+                yield from tables(inner.entry)
+
+
+def test_every_key_is_explained_and_every_example_is_right(shot, tmp_path):
+    """An example is what messages advise, so it must pass its own check; so must every default."""
+    for entry in tables(SceneFile):
+        assert entry.__doc__.endswith(".") and "\n" not in entry.__doc__
+        for name, field in keys_of(entry).items():
+            kind, sentence = field.metadata["kind"], field.metadata["sentence"]
+            assert sentence.endswith(".") and kind.described()["type"], name
+            if hasattr(kind, "entry") and field.metadata["example"] is None:
+                continue
+            example = field.metadata["example"]
+            example = field.default if example is None else example
+            assert example is not None, f"{entry.__name__}.{name} has no example"
+            kind.read(example, Place(tmp_path, name, example))
+            if field.default not in (None, "", (), False, dataclasses.MISSING):
+                kind.read(field.default, Place(tmp_path, name, example))
+
+
+def test_the_schema_is_plain_data_with_limits():
+    schema = scene_schema()
+    assert json.loads(json.dumps(schema)) == schema
+    resolution = schema["keys"]["body"]["keys"]["resolution"]
+    assert (resolution["low"], resolution["high"]) == (1, 512)
+    assert resolution["type"] == "whole number" and not resolution["is_needed"]
+    assert schema["keys"]["fps"]["default"] == 24.0
+    assert schema["keys"]["body"]["is_needed"]
+    assert schema["keys"]["gravity"]["unit"] == "m/s^2" and schema["keys"]["gravity"]["count"] == 3
+
+
+def test_the_page_is_what_the_table_says():
+    page = (ROOT / "docs" / "scene_file.md").read_text(encoding="utf-8")
+    assert page == scene_page(scene_schema()), "write it again: python -m sim.scene_file"
+    for name in ("young_modulus", "[[body.pin]]", "`jelly`", "Exactly one of mesh and asset."):
+        assert name in page
+
+
+def test_the_example_of_the_page_can_be_read(shot):
+    scene = read_scene_file(shot(EXAMPLE))
+    assert scene.frames == (1001, 1096) and scene.colliders[0].friction == 0.8
