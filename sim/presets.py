@@ -57,7 +57,7 @@ class Preset:
 PRESETS = {
     "jelly": Preset(
         sag=0.1,
-        poisson_ratio=0.45,
+        poisson_ratio=0.48,
         density=1000.0,
         damping_ratio=0.04,
         friction=0.4,

@@ -169,7 +169,12 @@ class OutputEntry:
         None,
         example="shot.abc",
     )
-    up_axis: str = key(Choice(("Y", "Z")), "Axis that points up in the files.", "Y")
+    up_axis: str | None = key(
+        Choice(("Y", "Z")),
+        "Axis that points up in the files; left out: Y in Alembic, Z in the others.",
+        None,
+        example="Y",
+    )
     scale: float = key(Number(0.0, above=True), "Units of the files per metre.", 1.0)
     velocities: bool = key(Flag(), "Whether to write velocities, for motion blur.", False)
 

@@ -10,8 +10,9 @@ from click.shell_completion import get_completion_class
 
 from toolkit.atomic_file import check_writable
 from toolkit.cage_files import Outputs, write_outputs
-from toolkit.console import OneLineErrors, console_of, plain, progress_of, talk_options
+from toolkit.console import OneLineErrors, console_of, progress_of, talk_options
 from toolkit.errors import MeshError
+from toolkit.json_values import plain
 from toolkit.version import VERSION
 
 FILE = click.Path(path_type=Path)
@@ -69,6 +70,7 @@ def check(context, mesh):
         if console.json:
             problems.append(str(error))
             console.result({"mesh": str(mesh), "ok": False, "problems": problems}, "")
+            error.is_told = True
         raise
     problems = list(dict.fromkeys(problems))
     verdict = "can be caged, but" if problems else "no problems"

@@ -5,7 +5,6 @@ Results go to stdout, everything else to stderr, so that `--json` can be piped.
 
 import json
 import logging
-import math
 import os
 import sys
 import time
@@ -16,6 +15,7 @@ from typing import Any
 import click
 
 from toolkit.errors import ToolkitError
+from toolkit.json_values import plain
 
 EXIT_INTERNAL = 1
 EXIT_USAGE = 2
@@ -54,17 +54,6 @@ class Console:
         """Say what the user should know but that stops nothing."""
         if not self.quiet and not self.json:
             click.echo(f"warning: {sentence}", err=True)
-
-
-def plain(value):
-    """The value as JSON knows it: no numpy, no tuples, None for what is not finite."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def console_of(context: click.Context) -> Console:
@@ -180,12 +169,17 @@ class OneLineErrors(click.Group):
         except (Exception, KeyboardInterrupt) as error:
             if "--debug" in arguments:
                 traceback.print_exc()
-            code = _explain(error.__cause__ if isinstance(error, Carried) else error)
+            code = _explain(
+                error.__cause__ if isinstance(error, Carried) else error, "--json" in arguments
+            )
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _explain(error: BaseException) -> int:
-    """Print the one line that says what went wrong, where, and the remedy; the exit code."""
+def _explain(error: BaseException, is_json: bool) -> int:
+    """Print the one line that says what went wrong, where, and the remedy; the exit code.
+
+    With --json the same goes to stdout as an object, unless the command has told its result already.
+    """
     if isinstance(error, BrokenPipeError):
         sys.stdout = open(os.devnull, "w")  # or the interpreter complains again when it closes
         return EXIT_INPUT_OUTPUT
@@ -193,9 +187,12 @@ def _explain(error: BaseException) -> int:
         click.echo(error.format_message(), err=True)
         return EXIT_USAGE
     code, sentence = _sentence(error)
+    sentence = " ".join(sentence.split())
+    if is_json and not getattr(error, "is_told", False):
+        click.echo(json.dumps({"ok": False, "error": sentence, "code": code}))
     colour = False if os.environ.get("NO_COLOR") else None
     name = click.style("jellycage:", fg="red", bold=True)
-    click.echo(f"{name} {' '.join(sentence.split())}", err=True, color=colour)
+    click.echo(f"{name} {sentence}", err=True, color=colour)
     return code
 
 
@@ -209,6 +206,8 @@ def _sentence(error: BaseException) -> tuple[int, str]:
         return EXIT_INPUT_OUTPUT, error.format_message()
     if isinstance(error, ToolkitError):
         return EXIT_BAD_INPUT, str(error)
+    if hasattr(error, "exit_code"):  # errors of packages that build on this one
+        return error.exit_code, str(error)
     if isinstance(error, MemoryError):
         return EXIT_BAD_INPUT, "not enough memory; lower --resolution, or simplify the mesh"
     if isinstance(error, OSError):

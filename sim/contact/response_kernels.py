@@ -171,7 +171,7 @@ def move_out(t, count, total, out_u):
 
 @njit
 def raise_planes(t, u):
-    """Raise the plane of each contact that is pressed at u by its depth, if any is too deep or too high; returns whether.
+    """Raise the plane of each contact that is pressed at u by its depth; returns False if none is too deep or high.
 
     One step of the method of multipliers: k raised is the pressure without which the point would be below the plane.
     """

@@ -7,6 +7,8 @@ lets no step raise it, and one translation after a truncated solve makes the lin
 Limitations: first order; it damps motion the more the longer the step is, and turns fast spins into slower ones.
 """
 
+from time import perf_counter
+
 import numpy as np
 
 from sim.bodies import SoftBody
@@ -52,6 +54,7 @@ class ImplicitEuler:
         self.contacts = Contacts(body, tuple(colliders)) if colliders else None
         self.weight_force = body.mass[:, None] * self.gravity
         self.inertia_dt = 0.0
+        self.contact_seconds = 0.0  # spent so far on finding contacts
 
     def step(self, state_in: State, state_out: State, dt: float) -> Effort:
         """Advance by dt [s]; state_out may be state_in."""
@@ -102,12 +105,16 @@ class ImplicitEuler:
         if self.contacts is None:
             return self.newton.minimise(increment), None, None
         contacts, x, grips = self.contacts, increment.state.x, increment.state.grips
+        began = perf_counter()
         found = contacts.find(x, x + increment.guess, colliders)
+        self.contact_seconds += perf_counter() - began
         for _ in range(MOST_TRIES):
             found = contacts.on_their_side(found, grips, colliders)
             touch = contacts.touch(found, grips, dt)
             effort = self.newton.minimise(increment._replace(touch=touch))
+            began = perf_counter()
             more = contacts.missed(x, x + self.newton.u, colliders, found)
+            self.contact_seconds += perf_counter() - began
             if more is None:
                 break
             found = more

@@ -1,0 +1,91 @@
+"""From a bake's cache to files: the format by the ending of the name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sim.cache import Cache, all_frames
+from sim.errors import SettingsError
+from sim.export.alembic import AlembicWriter
+from sim.export.frames import safe_names
+from sim.export.mdd import MddWriter
+from sim.export.obj_sequence import ObjSequenceWriter
+from sim.export.pc2 import Pc2Writer
+from toolkit.atomic_file import check_writable
+
+FORMATS = {
+    ".abc": "Alembic, all bodies in one file",
+    ".pc2": "point cache, one file per body",
+    ".mdd": "point cache, one file per body",
+    ".obj": "a sequence of files, one per frame",
+}
+
+
+@dataclass(frozen=True)
+class Export:
+    """A file to write from a bake, and how."""
+
+    path: Path
+    up_axis: str | None = None
+    """"Y" or "Z"; None: Y in Alembic, Z in the others, as their readers expect."""
+    scale: float = 1.0
+    """Units of the file per metre."""
+
+    @property
+    def kind(self) -> str:
+        """Ending of the name, a key of FORMATS."""
+        kind = self.path.suffix.lower()
+        if kind not in FORMATS:
+            raise SettingsError(
+                f"{self.path}: the ending {kind!r} is not known; use one of {', '.join(FORMATS)}"
+            )
+        return kind
+
+    def check(self) -> None:
+        """Stop before the work if the file could not be written after it."""
+        _ = self.kind
+        check_writable(self.path)
+
+
+def write_export(
+    cache: Cache, export: Export, *, progress: Callable[[float], None] | None = None
+) -> list[Path]:
+    """Write a finished bake to a file, or to one per body or frame; returns what was written."""
+    facts, meshes, kind = cache.facts, cache.meshes, export.kind
+    common = {"fps": facts.fps, "first_frame": facts.frames[0], "scale": export.scale}
+    if export.up_axis is not None:
+        common["up_axis"] = export.up_axis
+    if kind == ".abc":
+        with AlembicWriter(export.path, meshes, **common) as writer:
+            _stream(cache, writer, slice(None), progress, facts.velocities)
+        return [export.path]
+    if kind == ".obj":
+        with ObjSequenceWriter(export.path, meshes, **common) as writer:
+            _stream(cache, writer, slice(None), progress)
+        stem = export.path.stem
+        return sorted(export.path.parent.glob(f"{stem}_*.obj"))
+    paths = body_paths(export.path, facts.names)
+    for number, (path, mesh) in enumerate(zip(paths, meshes, strict=True)):
+        if kind == ".pc2":
+            writer = Pc2Writer(path, [mesh], **common)
+        else:
+            writer = MddWriter(path, [mesh], frame_count=cache.frame_count, **common)
+        with writer:
+            _stream(cache, writer, slice(number, number + 1), progress)
+    return paths
+
+
+def body_paths(path: Path, names) -> list[Path]:
+    """One path per body: the path itself for one, stem_name.ending for several."""
+    if len(names) == 1:
+        return [path]
+    return [path.with_name(f"{path.stem}_{name}{path.suffix}") for name in safe_names(names)]
+
+
+def _stream(cache, writer, bodies, progress, with_velocities=False):
+    """Give a writer every frame of some bodies."""
+    for count, (frame, positions) in enumerate(all_frames(cache), start=1):
+        velocities = cache.frame(frame, "velocity")[bodies] if with_velocities else None
+        writer.write(positions[bodies], velocities)
+        if progress is not None:
+            progress(count / cache.frame_count)

@@ -1,0 +1,143 @@
+"""A job: a scene, where to bake it, and what to make of it. The command line and the worker both run these."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sim.bake import Bake, Progress, bake
+from sim.export.files import Export, write_export
+from sim.preview import check_preview, write_preview
+from sim.report import write_report
+from sim.scene_file import SceneFile
+from sim.shot import Shot, build_shot
+from toolkit.atomic_file import check_writable
+
+STEP_SECONDS = 0.5  # a frame that takes longer is reported on in between
+
+Emit = Callable[[dict[str, Any]], None]
+"""Is given what happens, as JSON has it: {"event": "stage" | "frame", ...}."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done."""
+
+    scene: SceneFile
+    cache: Path
+    """Folder of the bake."""
+    exports: tuple[Export, ...] = ()
+    preview: Path | None = None
+    """.png or .gif."""
+    report: Path | None = None
+    """.html."""
+    velocities: bool = False
+    resume: bool = False
+    force: bool = False
+
+    def check(self) -> None:
+        """Stop before the work if something could not be written after it."""
+        for export in self.exports:
+            export.check()
+        if self.preview is not None:
+            check_preview(self.preview)
+        for path in (self.preview, self.report):
+            if path is not None:
+                check_writable(path)
+
+
+def run_job(
+    job: Job, emit: Emit, is_cancelled: Callable[[], bool] = lambda: False, helpers=()
+) -> dict:
+    """Build, bake, export; returns what `bake --json` prints. helpers: processes that compile meanwhile, or None."""
+    job.check()
+    began = time.perf_counter()
+    shot = build_shot(
+        job.scene,
+        progress=lambda stage, share: emit(
+            {"event": "stage", "stage": stage, "fraction": round(float(share), 4)}
+        ),
+    )
+    for helper in helpers:
+        if helper is not None:
+            helper.wait()
+    result = bake(
+        *(shot, job.cache),
+        velocities=job.velocities,
+        resume=job.resume,
+        force=job.force,
+        progress=_Teller(emit),
+        is_cancelled=is_cancelled,
+    )
+    written = []
+    for export in job.exports:
+        stage = f"writing {export.path.name}"
+        written += write_export(
+            *(result.cache, export),
+            progress=lambda share, stage=stage: _stage(emit, stage, share),
+        )
+    if job.report is not None:
+        write_report(job.report, result, title=job.cache.name, notes=shot.notes)
+    if job.preview is not None:
+        stage = f"drawing {job.preview.name}"
+        write_preview(
+            *(job.preview, shot, result.cache), progress=lambda share: _stage(emit, stage, share)
+        )
+    return _facts(job, shot, result, written, time.perf_counter() - began)
+
+
+def _stage(emit: Emit, stage: str, share: float) -> None:
+    emit({"event": "stage", "stage": stage, "fraction": round(share, 4)})
+
+
+class _Teller:
+    """Says where a bake is, after every frame and within slow ones."""
+
+    def __init__(self, emit: Emit):
+        self.emit, self.told_at = emit, time.perf_counter()
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.perf_counter()
+        if not progress.is_frame_done and now - self.told_at < STEP_SECONDS:
+            return
+        self.told_at = now
+        self.emit(
+            {
+                "event": "frame" if progress.is_frame_done else "substep",
+                "frame": progress.frame,
+                "substep": progress.substep,
+                "fraction": round(progress.done, 4),
+                "seconds": round(progress.seconds, 3),
+                "eta": round(progress.eta, 3),
+                "volume_error": progress.volume_error,
+                "contacts": progress.contacts,
+            }
+        )
+
+
+def _facts(job: Job, shot: Shot, result: Bake, written: list[Path], seconds: float) -> dict:
+    steps = max(result.baked * shot.substeps, 1)
+    spent = result.column("step_seconds") + result.column("contact_seconds")
+    spent = spent[len(spent) - result.baked :].sum() if result.baked else 0.0
+    settings = shot.scene.solver
+    return {
+        "frames": len(result.measured),
+        "first_frame": shot.frames[0],
+        "fps": shot.fps,
+        "substeps": shot.substeps,
+        "seconds": round(seconds, 3),
+        "ms_per_step": round(1e3 * float(spent) / steps, 4) if result.baked else None,
+        "volume_error_max": float(np.abs(result.column("volume_error")).max()),
+        "contacts_max": int(result.column("contacts").max()),
+        "min_J": float(result.column("min_J").min()),
+        "solver": f"implicit Euler, at most {settings.newton_iterations} Newton steps",
+        "elements": sum(len(body.elements.corners) for body in shot.scene.bodies),
+        "warnings": list(shot.notes),
+        "cache": str(job.cache),
+        "output": [str(path) for path in written] or [str(job.cache)],
+        "preview": job.preview and str(job.preview),
+        "report": job.report and str(job.report),
+    }

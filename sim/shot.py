@@ -1,0 +1,444 @@
+"""A shot: a scene file with everything that it names read, caged and put in place, ready to be baked.
+
+A body's own transform is split in two: its stretch changes the rest shape, its rotation and location change where the
+body starts. What is simulated is in the world, in metres, with Z up.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from sim.bodies import SoftBody
+from sim.colliders import Box, Capsule, Collider, Motion, Plane, Sphere, turn_to
+from sim.errors import SceneError
+from sim.export.frames import ExportMesh
+from sim.export.pc2 import read_pc2
+from sim.keyed import Keyed
+from sim.loads import Force, Impulse, PositionChange, VelocityChange
+from sim.pins import Pin
+from sim.points import Points, embedded_points
+from sim.presets import LAWS, PRESETS, QUALITIES, preset_material, substeps_for
+from sim.scene import Scene
+from sim.scene_entries import BodyEntry, ColliderEntry, euler_matrix, is_keyed
+from sim.scene_file import SceneFile
+from toolkit.arrays import frozen
+from toolkit.asset import Asset
+from toolkit.asset_file import load_asset
+from toolkit.mesh_io import read_mesh
+from toolkit.prepare import build_cage
+from toolkit.version import VERSION
+
+CHANGES = {"impulse": Impulse, "velocity": VelocityChange, "position": PositionChange}
+
+
+@dataclass(frozen=True, eq=False)
+class Skin:
+    """What is seen of a body and written to files: every vertex of its mesh in the order of the file."""
+
+    mesh: ExportMesh
+    nodes: NDArray[np.int32]
+    """Cage nodes of each vertex, shape (v, a)."""
+    weights: NDArray[np.float64]
+    """Their weights, shape (v, a)."""
+    offset: NDArray[np.float64]
+    """What is added [m], shape (v, 3): zero but for vertices without a face, which follow the nearest that has one."""
+
+    def positions(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Vertices carried by node positions x (n, 3), shape (v, 3) [m]."""
+        return np.einsum("va,vai->vi", self.weights, x[self.nodes]) + self.offset
+
+    def velocities(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Vertex velocities of node velocities v (n, 3), shape (v, 3) [m/s]."""
+        return np.einsum("va,vai->vi", self.weights, v[self.nodes])
+
+
+@dataclass(frozen=True, eq=False)
+class Shot:
+    """What `bake` needs."""
+
+    scene: Scene
+    skins: tuple[Skin, ...]
+    """Of each body."""
+    frames: tuple[int, int]
+    """First, which is the start, and last."""
+    fps: float
+    substeps: int
+    digest: str
+    """Of everything that decides the result: 64 hexadecimal digits."""
+    notes: tuple[str, ...] = ()
+    """What a user should know, in sentences: the stiffness that a preset came to, what was repaired."""
+
+    @cached_property
+    def dt(self) -> float:
+        """Length of a step [s]."""
+        return 1.0 / (self.fps * self.substeps)
+
+
+def build_shot(scene: SceneFile, *, progress: Callable[[str, float], None] | None = None) -> Shot:
+    """Read and cage what a scene file names. progress is called as progress(stage, fraction)."""
+    report = progress or (lambda stage, fraction: None)
+    clock = _Clock(scene.frames[0], scene.fps)
+    bodies, skins, notes = [], [], []
+    for number, entry in enumerate(scene.bodies):
+        share = number / len(scene.bodies)
+        body, skin, said = _body(
+            *(scene, entry, clock),
+            lambda stage, part, name=entry.name, share=share: report(
+                f"{name}: {stage}", share + part / len(scene.bodies)
+            ),
+        )
+        bodies.append(body)
+        skins.append(skin)
+        notes += [f"{entry.name}: {sentence}" for sentence in said]
+    lengths = [float(np.ptp(body.start_positions(), axis=0).max()) for body in bodies]
+    substeps = scene.substeps or substeps_for(
+        scene.fps, min(lengths), scene.gravity, QUALITIES[scene.quality]
+    )
+    colliders = [_collider(entry, clock) for entry in scene.colliders]
+    return Shot(
+        Scene(bodies, scene.gravity, scene.wind, scene.solver_settings, colliders),
+        *(tuple(skins), scene.frames, scene.fps, substeps, scene_digest(scene), tuple(notes)),
+    )
+
+
+def scene_digest(scene: SceneFile) -> str:
+    """Digest of the scene, of the contents of the files that it names, and of the version that simulates it."""
+    digest = hashlib.sha256(f"{VERSION}\n{json.dumps(scene.content, sort_keys=True)}".encode())
+    for path in _files(scene):
+        digest.update(hashlib.sha256(Path(path).read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _files(scene):
+    for body in scene.bodies:
+        yield body.mesh or body.asset
+        for entry in (*body.pins, *body.loads, body.paint.young_modulus, body.paint.density):
+            for name in ("file", "target"):
+                if getattr(entry, name, None) is not None:
+                    yield getattr(entry, name)
+
+
+@dataclass(frozen=True)
+class _Clock:
+    """Frames to seconds: the first frame is time zero."""
+
+    first: int
+    fps: float
+
+    def seconds(self, frame: float) -> float:
+        return (frame - self.first) / self.fps
+
+
+def _body(scene: SceneFile, entry: BodyEntry, clock: _Clock, report):
+    """(body, skin, notes) of one entry."""
+    rotation, stretch, location = _split(entry.transform)
+    asset, source, attributes, notes = _asset(scene, entry, stretch, report)
+    start = asset.cage_nodes @ rotation.T + location
+    selected = _Selected(entry, asset, source, attributes)
+    up = np.array(scene.gravity) / (np.linalg.norm(scene.gravity) or 1.0)
+    along = (asset.surface_vertices @ rotation.T) @ (up if up.any() else np.array([0.0, 0.0, 1.0]))
+    material, damping, said = _material(scene, entry, float(np.ptp(along)), selected)
+    loads = [_load(load, selected, clock) for load in entry.loads]
+    body = SoftBody(
+        asset,
+        material,
+        pins=[_pin(pin, selected, clock, start) for pin in entry.pins],
+        loads=loads,
+        start=None if np.array_equal(start, asset.cage_nodes) else start,
+        velocity=entry.velocity,
+        spin=entry.spin,
+        mass_damping=entry.mass_damping or 0.0,
+        stiffness_damping=damping if entry.stiffness_damping is None else entry.stiffness_damping,
+        air_drag=entry.air_drag or 0.0,
+        friction=entry.friction,
+        restitution=entry.restitution,
+        quadrature=entry.quadrature,
+    )
+    return body, _skin(asset, source, entry.name, stretch @ rotation.T), (*notes, *said)
+
+
+def _split(transform):
+    """(rotation, symmetric stretch, location) of a 4 x 4 transform that does not mirror."""
+    linear = transform[:3, :3]
+    u, s, vt = np.linalg.svd(linear)
+    rotation = u @ vt
+    stretch = vt.T @ np.diag(s) @ vt
+    # Nothing but a location leaves the numbers of the mesh as they are, to the last bit.
+    if np.allclose(linear, np.eye(3), rtol=0.0, atol=1e-15):
+        rotation = stretch = np.eye(3)
+    return rotation, stretch, transform[:3, 3]
+
+
+def _asset(scene, entry, stretch, report):
+    """(asset, rest positions of the source's vertices before the stretch, vertex attributes, notes)."""
+    if entry.asset is not None:
+        asset = load_asset(entry.asset)
+        source = np.full((asset.meta.get("source_vertices", 0), 3), np.nan)
+        if len(source) <= asset.source_vertex.max(initial=-1):
+            source = np.full((int(asset.source_vertex.max()) + 1, 3), np.nan)
+        source[asset.source_vertex] = asset.surface_vertices
+        stretched = replace(
+            asset,
+            cage_nodes=asset.cage_nodes @ stretch,
+            surface_vertices=asset.surface_vertices @ stretch,
+        )
+        return stretched, source, {}, ()
+    mesh = read_mesh(entry.mesh)
+    stretched = replace(mesh, vertices=mesh.vertices @ stretch)
+    settings = {"element": entry.element, "fit_steps": entry.fit_steps, "split": entry.split}
+    if entry.cell_size is not None:
+        settings["cell_size"] = entry.cell_size
+    else:
+        settings["resolution"] = entry.resolution or QUALITIES[scene.quality].resolution
+    asset = build_cage(stretched, progress=report, **settings)
+    notes = dict.fromkeys([*mesh.warnings, *asset.meta.get("warnings", [])])
+    return asset, mesh.vertices, mesh.attributes, tuple(notes)
+
+
+class _Selected:
+    """Finds the vertices that pins, loads and paint are about, and their weights."""
+
+    def __init__(self, entry: BodyEntry, asset: Asset, source, attributes):
+        self.entry, self.asset, self.source, self.attributes = entry, asset, source, attributes
+        self.row = np.full(len(source), -1)
+        self.row[asset.source_vertex] = np.arange(len(asset.source_vertex))
+
+    def weights(self, selection, name) -> NDArray[np.float64]:
+        """Weight of every vertex of the source, shape (v,)."""
+        count = len(self.source)
+        if selection.attribute is not None:
+            if selection.attribute not in self.attributes:
+                known = ", ".join(self.attributes) or "none"
+                raise SceneError(
+                    f"{self.entry.name}: {name}: {self.entry.mesh or self.entry.asset} has no vertex "
+                    f"attribute {selection.attribute!r}; it has: {known}"
+                )
+            weights = self.attributes[selection.attribute]
+        else:
+            weights = _array(selection.file, selection.array)
+        if weights.shape != (count,):
+            raise SceneError(
+                f"{self.entry.name}: {name}: expected {count} weights, one per vertex, "
+                f"got shape {weights.shape}; export them from the same mesh"
+            )
+        if not ((weights >= 0.0) & (weights <= 1.0)).all():
+            raise SceneError(
+                f"{self.entry.name}: {name}: weights must lie in 0..1, "
+                f"got {weights.min():g}..{weights.max():g}; divide them by the greatest"
+            )
+        return weights
+
+    def vertices(self, selection, name):
+        """(source vertices, weights) that a pin or load is about; all of them have a face."""
+        count = len(self.source)
+        weights = np.ones(count)
+        if selection.vertices is not None:
+            chosen = np.array(selection.vertices)
+            if chosen.max() >= count:
+                raise SceneError(
+                    f"{self.entry.name}: {name}: there is no vertex {chosen.max()}, "
+                    f"the mesh has {count}; count from 0"
+                )
+        elif selection.box is not None:
+            low, high = np.array(selection.box)
+            chosen = np.flatnonzero(((self.source >= low) & (self.source <= high)).all(axis=1))
+        elif selection.all:
+            chosen = np.arange(count)
+        else:
+            weights = self.weights(selection, name)
+            chosen = np.flatnonzero(weights > 0.0)
+        chosen = chosen[self.row[chosen] >= 0]
+        if not len(chosen):
+            raise SceneError(
+                f"{self.entry.name}: {name}: selects no vertex of a face; check the selection"
+            )
+        return chosen, weights[chosen]
+
+    def points(self, chosen) -> Points:
+        """Source vertices as points of the cage."""
+        rows = self.row[chosen]
+        asset = self.asset
+        return embedded_points(asset.elements, asset.embed_element[rows], asset.embed_weights[rows])
+
+    def per_element(self, weights) -> NDArray[np.float64]:
+        """Mean weight of the vertices nearest to each element, from those of the source (v,), shape (e,)."""
+        asset = self.asset
+        centres = asset.cage_nodes[asset.elements].mean(axis=1)
+        tree = cKDTree(asset.surface_vertices)
+        nearest = tree.query(centres, k=min(4, len(asset.surface_vertices)))[1]
+        return weights[asset.source_vertex][nearest.reshape(len(centres), -1)].mean(axis=1)
+
+
+def _array(path, name):
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            if name not in arrays:
+                raise SceneError(
+                    f"{path}: has no array {name!r}; it has: {', '.join(arrays) or 'none'}"
+                )
+            return np.asarray(arrays[name], np.float64)
+    except SceneError:
+        raise
+    except Exception as error:  # numpy raises what zipfile, zlib and its own parser raise
+        raise SceneError(f"{path}: no readable .npz file ({error}); save it again") from error
+
+
+def _material(scene, entry, height, selected):
+    """(material, stiffness damping [s], notes)."""
+    notes = ()
+    if entry.material is not None:
+        m = entry.material
+        material, damping = LAWS[m.law](m.young_modulus, m.poisson_ratio, m.density), 0.0
+    else:
+        preset = PRESETS[entry.preset]
+        material, damping = preset_material(preset, height, scene.gravity, sag=entry.sag)
+        sag = preset.sag if entry.sag is None else entry.sag
+        notes = (
+            f"{entry.preset} of {height:.3g} m that sags by {sag:.1%}: "
+            f"Young modulus {float(material.young_modulus):.4g} Pa, "
+            f"Poisson ratio {preset.poisson_ratio:g}, density {preset.density:g} kg/m^3",
+        )
+    painted = {}
+    for name in ("young_modulus", "density"):
+        paint = getattr(entry.paint, name)
+        if paint is not None:
+            weights = selected.weights(paint, f"paint.{name}")
+            painted[name] = paint.values(selected.per_element(weights))
+    if painted:
+        material = replace(material, **painted)
+    return material, damping, notes
+
+
+def _strength(pin, weights, clock):
+    if not is_keyed(pin.strength):
+        return pin.strength * weights
+    times = [clock.seconds(key.frame) for key in pin.strength]
+    return Keyed(times, np.array([key.value for key in pin.strength])[:, None] * weights)
+
+
+def _pin(pin, selected: _Selected, clock: _Clock, start) -> Pin:
+    chosen, weights = selected.vertices(pin, "pin")
+    points = selected.points(chosen)
+    target = None
+    if pin.offset is not None:
+        began = points.positions(start)
+        offsets = np.array([key.value for key in pin.offset])
+        times = [clock.seconds(key.frame) for key in pin.offset]
+        target = Keyed(times, began + offsets[:, None, :])
+    elif pin.target is not None:
+        target = _cached_target(pin.target, chosen, len(selected.source), clock)
+    return Pin(
+        points,
+        target=target,
+        strength=_strength(pin, weights, clock),
+        along=pin.along,
+        normal=pin.normal,
+    )
+
+
+def _cached_target(path, chosen, count, clock):
+    """Targets of the chosen vertices, from a point cache of them or of all vertices."""
+    cache = read_pc2(path)
+    positions = cache.positions
+    if positions.shape[1] == count:
+        positions = positions[:, chosen]
+    elif positions.shape[1] != len(chosen):
+        raise SceneError(
+            f"{path}: has {positions.shape[1]} points; expected {len(chosen)}, those of the pin, "
+            f"or {count}, those of the mesh; export it again"
+        )
+    frames = cache.start + cache.rate * np.arange(len(positions))
+    return Keyed([clock.seconds(frame) for frame in frames], np.array(positions, np.float64))
+
+
+def _load(load, selected: _Selected, clock: _Clock):
+    chosen, weights = selected.vertices(load, "load")
+    points = selected.points(chosen)
+    if load.kind == "force":
+        if is_keyed(load.value):
+            times = [clock.seconds(key.frame) for key in load.value]
+            values = np.array([key.value for key in load.value])
+            return Force(points, Keyed(times, weights[None, :, None] * values[:, None, :]))
+        return Force(points, weights[:, None] * np.array(load.value))
+    time = 0.0 if load.frame is None else clock.seconds(load.frame)
+    return CHANGES[load.kind](points, weights[:, None] * np.array(load.value), time)
+
+
+def _collider(entry: ColliderEntry, clock: _Clock) -> Collider:
+    keys = entry.keys or ()
+    places = [(key.location, key.rotation) for key in keys] or [(entry.location, entry.rotation)]
+    locations = [np.zeros(3) if p is None else p for p, _ in places]
+    rotations = [_quaternion(euler_matrix((0, 0, 0) if r is None else r)) for _, r in places]
+    if entry.kind == "plane":
+        turn = turn_to((0.0, 0.0, 1.0) if entry.normal is None else entry.normal)
+        rotations = [_product(rotation, turn) for rotation in rotations]
+    times = [clock.seconds(key.frame) for key in keys] or [0.0]
+    common = {
+        "motion": Motion(locations, rotations, times),
+        "friction": entry.friction,
+        "restitution": entry.restitution,
+    }
+    if entry.kind == "plane":
+        return Plane(**common)
+    if entry.kind == "sphere":
+        return Sphere(entry.radius, **common)
+    if entry.kind == "box":
+        return Box(entry.size, **common)
+    return Capsule(entry.radius, entry.length, **common)
+
+
+def _quaternion(matrix):
+    """Unit quaternion (w, x, y, z) of a rotation matrix, by the eigenvector of its greatest eigenvalue."""
+    m = np.asarray(matrix)
+    k = np.array(
+        [
+            [m[0, 0] + m[1, 1] + m[2, 2], 0.0, 0.0, 0.0],
+            [m[2, 1] - m[1, 2], m[0, 0] - m[1, 1] - m[2, 2], 0.0, 0.0],
+            [m[0, 2] - m[2, 0], m[0, 1] + m[1, 0], m[1, 1] - m[0, 0] - m[2, 2], 0.0],
+            [
+                m[1, 0] - m[0, 1],
+                m[0, 2] + m[2, 0],
+                m[1, 2] + m[2, 1],
+                m[2, 2] - m[0, 0] - m[1, 1],
+            ],
+        ]
+    )
+    q = np.linalg.eigh(k)[1][:, -1]  # the lower triangle is read
+    return q if q[0] >= 0.0 else -q
+
+
+def _product(a, b):
+    """Quaternion of turn b followed by turn a."""
+    aw, av, bw, bv = a[0], np.asarray(a[1:]), b[0], np.asarray(b[1:])
+    return np.concatenate([[aw * bw - av @ bv], aw * bv + bw * av + np.cross(av, bv)])
+
+
+def _skin(asset: Asset, source, name: str, turned) -> Skin:
+    """Every vertex of the source in its order; those of faces hang in the cage, others on the nearest of them."""
+    count = len(source)
+    row = np.full(count, -1)
+    row[asset.source_vertex] = np.arange(len(asset.source_vertex))
+    loose = np.flatnonzero((row < 0) & np.isfinite(source).all(axis=1))
+    offset = np.zeros((count, 3))
+    if (row < 0).any():
+        rest = source[asset.source_vertex]
+        nearest = cKDTree(rest).query(source[loose])[1]
+        row[loose] = nearest
+        offset[loose] = (source[loose] - rest[nearest]) @ turned
+        row[row < 0] = 0  # an asset does not keep vertices without a face
+    nodes = asset.elements[asset.embed_element[row]]
+    start, corners = asset.polygon_start, asset.polygon_vertices
+    uv, uv_index = asset.uv, asset.uv_index
+    if start is None:
+        start = 3 * np.arange(len(asset.surface_faces) + 1)
+        corners = asset.source_vertex[asset.surface_faces].ravel()
+    mesh = ExportMesh(name, count, start, corners, uv, uv_index)
+    weights = asset.embed_weights[row]
+    return Skin(mesh, frozen(nodes.astype(np.int32)), frozen(weights), frozen(offset))

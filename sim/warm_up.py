@@ -1,0 +1,60 @@
+"""Compile the simulator's kernels in a process of their own, while a cage is being built in another.
+
+    python -m sim.warm_up tet|hex
+
+On the first run of an installation half of the waiting is compiling; two cores can share it.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+TET = np.array([[0, 1, 2, 3]])
+HEX = np.array([[0, 1, 2, 3, 4, 5, 6, 7]])
+CORNERS = np.array(
+    [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]], float
+)
+
+
+def compile_step(element: str) -> None:
+    """Step one element on the ground: that compiles all that a bake needs."""
+    from sim import Cage, ImplicitEuler, NeoHookean, SoftBody, ground, start_state
+
+    cage = Cage(CORNERS[[0, 1, 3, 4]], TET) if element == "tet" else Cage(CORNERS, HEX)
+    body = SoftBody(cage, NeoHookean())
+    state = start_state(body)
+    ImplicitEuler(body, colliders=[ground(0.01)]).step(state, state, 0.01)
+
+
+def start_warm_up(element: str) -> subprocess.Popen | None:
+    """Start compiling beside this process; None where that would not help."""
+    from toolkit.compile_kernels import CACHE_FOLDER
+
+    marker = None if CACHE_FOLDER is None else CACHE_FOLDER / f"warm_{element}"
+    if marker is None or marker.exists() or (os.cpu_count() or 1) < 2:
+        return None
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "sim.warm_up", element],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def main() -> None:
+    """Compile, and leave a mark that it is done."""
+    from toolkit.compile_kernels import CACHE_FOLDER
+
+    element = sys.argv[1]
+    compile_step(element)
+    if CACHE_FOLDER is not None:
+        (CACHE_FOLDER / f"warm_{element}").touch()
+
+
+if __name__ == "__main__":
+    main()
