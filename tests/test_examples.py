@@ -10,6 +10,7 @@ from click.testing import CliRunner
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+SCENES = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
 COMMANDS = re.findall(r"^jellycage (.+)$", README, re.MULTILINE)
 
 
@@ -21,7 +22,7 @@ def checkout(tmp_path, monkeypatch):
 
 
 def test_the_readme_has_examples():
-    assert SNIPPETS and COMMANDS
+    assert SNIPPETS and COMMANDS and len(SCENES) == 1
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS)
@@ -30,8 +31,9 @@ def test_a_python_example_runs(snippet, checkout):
 
 
 def test_the_command_lines_run_in_order(checkout):
-    from toolkit.cli import main
+    from sim.cli import main
 
+    Path("shot.toml").write_text(SCENES[0], encoding="utf-8")
     for line in COMMANDS:
         result = CliRunner().invoke(main, line.split("#")[0].split())
         assert result.exit_code == 0, f"jellycage {line}\n{result.output}"
