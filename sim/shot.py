@@ -23,11 +23,11 @@ from sim.export.pc2 import read_pc2
 from sim.keyed import Keyed
 from sim.loads import Force, Impulse, PositionChange, VelocityChange
 from sim.pins import Pin
-from sim.points import Points, embedded_points
 from sim.presets import LAWS, PRESETS, QUALITIES, preset_material, substeps_for
 from sim.scene import Scene
 from sim.scene_entries import BodyEntry, ColliderEntry, euler_matrix, is_keyed
 from sim.scene_file import SceneFile
+from sim.selections import Selections
 from toolkit.arrays import frozen
 from toolkit.asset import Asset
 from toolkit.asset_file import load_asset
@@ -141,7 +141,7 @@ def _body(scene: SceneFile, entry: BodyEntry, clock: _Clock, report):
     rotation, stretch, location = _split(entry.transform)
     asset, source, attributes, notes = _asset(scene, entry, stretch, report)
     start = asset.cage_nodes @ rotation.T + location
-    selected = _Selected(entry, asset, source, attributes)
+    selected = Selections(entry, asset, source, attributes)
     up = np.array(scene.gravity) / (np.linalg.norm(scene.gravity) or 1.0)
     along = (asset.surface_vertices @ rotation.T) @ (up if up.any() else np.array([0.0, 0.0, 1.0]))
     material, damping, said = _material(scene, entry, float(np.ptp(along)), selected)
@@ -202,94 +202,6 @@ def _asset(scene, entry, stretch, report):
     return asset, mesh.vertices, mesh.attributes, tuple(notes)
 
 
-class _Selected:
-    """Finds the vertices that pins, loads and paint are about, and their weights."""
-
-    def __init__(self, entry: BodyEntry, asset: Asset, source, attributes):
-        self.entry, self.asset, self.source, self.attributes = entry, asset, source, attributes
-        self.row = np.full(len(source), -1)
-        self.row[asset.source_vertex] = np.arange(len(asset.source_vertex))
-
-    def weights(self, selection, name) -> NDArray[np.float64]:
-        """Weight of every vertex of the source, shape (v,)."""
-        count = len(self.source)
-        if selection.attribute is not None:
-            if selection.attribute not in self.attributes:
-                known = ", ".join(self.attributes) or "none"
-                raise SceneError(
-                    f"{self.entry.name}: {name}: {self.entry.mesh or self.entry.asset} has no vertex "
-                    f"attribute {selection.attribute!r}; it has: {known}"
-                )
-            weights = self.attributes[selection.attribute]
-        else:
-            weights = _array(selection.file, selection.array)
-        if weights.shape != (count,):
-            raise SceneError(
-                f"{self.entry.name}: {name}: expected {count} weights, one per vertex, "
-                f"got shape {weights.shape}; export them from the same mesh"
-            )
-        if not ((weights >= 0.0) & (weights <= 1.0)).all():
-            raise SceneError(
-                f"{self.entry.name}: {name}: weights must lie in 0..1, "
-                f"got {weights.min():g}..{weights.max():g}; divide them by the greatest"
-            )
-        return weights
-
-    def vertices(self, selection, name):
-        """(source vertices, weights) that a pin or load is about; all of them have a face."""
-        count = len(self.source)
-        weights = np.ones(count)
-        if selection.vertices is not None:
-            chosen = np.array(selection.vertices)
-            if chosen.max() >= count:
-                raise SceneError(
-                    f"{self.entry.name}: {name}: there is no vertex {chosen.max()}, "
-                    f"the mesh has {count}; count from 0"
-                )
-        elif selection.box is not None:
-            low, high = np.array(selection.box)
-            chosen = np.flatnonzero(((self.source >= low) & (self.source <= high)).all(axis=1))
-        elif selection.all:
-            chosen = np.arange(count)
-        else:
-            weights = self.weights(selection, name)
-            chosen = np.flatnonzero(weights > 0.0)
-        chosen = chosen[self.row[chosen] >= 0]
-        if not len(chosen):
-            raise SceneError(
-                f"{self.entry.name}: {name}: selects no vertex of a face; check the selection"
-            )
-        return chosen, weights[chosen]
-
-    def points(self, chosen) -> Points:
-        """Source vertices as points of the cage."""
-        rows = self.row[chosen]
-        asset = self.asset
-        return embedded_points(asset.elements, asset.embed_element[rows], asset.embed_weights[rows])
-
-    def per_element(self, weights) -> NDArray[np.float64]:
-        """Mean weight of the vertices nearest to each element, from those of the source (v,), shape (e,)."""
-        asset = self.asset
-        centres = asset.cage_nodes[asset.elements].mean(axis=1)
-        tree = cKDTree(asset.surface_vertices)
-        nearest = tree.query(centres, k=min(4, len(asset.surface_vertices)))[1]
-        return weights[asset.source_vertex][nearest.reshape(len(centres), -1)].mean(axis=1)
-
-
-def _array(path, name):
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            if name not in arrays:
-                raise SceneError(
-                    f"{path}: has no array {name!r}; it has: {', '.join(arrays) or 'none'}"
-                )
-            return np.asarray(arrays[name], np.float64)
-    except SceneError:
-        raise
-    except Exception as error:  # numpy raises what zipfile, zlib and its own parser raise
-        raise SceneError(f"{path}: no readable .npz file ({error}); save it again") from error
-
-
 def _material(scene, entry, height, selected):
     """(material, stiffness damping [s], notes)."""
     notes = ()
@@ -323,7 +235,7 @@ def _strength(pin, weights, clock):
     return Keyed(times, np.array([key.value for key in pin.strength])[:, None] * weights)
 
 
-def _pin(pin, selected: _Selected, clock: _Clock, start) -> Pin:
+def _pin(pin, selected: Selections, clock: _Clock, start) -> Pin:
     chosen, weights = selected.vertices(pin, "pin")
     points = selected.points(chosen)
     target = None
@@ -358,7 +270,7 @@ def _cached_target(path, chosen, count, clock):
     return Keyed([clock.seconds(frame) for frame in frames], np.array(positions, np.float64))
 
 
-def _load(load, selected: _Selected, clock: _Clock):
+def _load(load, selected: Selections, clock: _Clock):
     chosen, weights = selected.vertices(load, "load")
     points = selected.points(chosen)
     if load.kind == "force":

@@ -8,6 +8,7 @@ On the first run of an installation half of the waiting is compiling; two cores 
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +21,28 @@ CORNERS = np.array(
 
 
 def compile_step(element: str) -> None:
-    """Step one element on the ground: that compiles all that a bake needs."""
+    """Step one element, turned inside out, on the ground: that compiles all that a bake needs."""
     from sim import Cage, ImplicitEuler, NeoHookean, SoftBody, ground, start_state
 
     cage = Cage(CORNERS[[0, 1, 3, 4]], TET) if element == "tet" else Cage(CORNERS, HEX)
-    body = SoftBody(cage, NeoHookean())
+    body = SoftBody(cage, NeoHookean(), start=cage.nodes * [-1.0, 1.0, 1.0])
     state = start_state(body)
     ImplicitEuler(body, colliders=[ground(0.01)]).step(state, state, 0.01)
+
+
+def compile_outputs() -> None:
+    """Draw and write one triangle."""
+    from sim.export.alembic import AlembicWriter
+    from sim.export.frames import ExportMesh
+    from toolkit.gif_file import write_gif
+    from toolkit.picture import Shape, render
+
+    points, faces = CORNERS[:3], np.array([[0, 1, 2]])
+    with tempfile.TemporaryDirectory() as folder:
+        image = render([Shape(points, faces)], width=64, height=48)
+        write_gif(Path(folder, "x.gif"), [image, image[::-1]], 24.0)
+        with AlembicWriter(Path(folder, "x.abc"), [ExportMesh("x", 3, [0, 3], [0, 1, 2])]) as file:
+            file.write([points])
 
 
 def start_warm_up(element: str) -> subprocess.Popen | None:
@@ -52,6 +68,7 @@ def main() -> None:
 
     element = sys.argv[1]
     compile_step(element)
+    compile_outputs()
     if CACHE_FOLDER is not None:
         (CACHE_FOLDER / f"warm_{element}").touch()
 
