@@ -34,8 +34,10 @@ class Motion:
                     f"Motion: {name} must be finite, of shape ({width},) or ({count}, {width}), "
                     f"got shape {value.shape}"
                 )
-        if not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
-            raise SettingsError("Motion: times must rise strictly; sort the keys, remove repeats")
+        if not count or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
+            raise SettingsError(
+                "Motion: expected at least one time, rising strictly; sort the keys, remove repeats"
+            )
         length = np.sqrt((rotations * rotations).sum(axis=-1, keepdims=True))
         if not (length > 1e-6).all():
             raise SettingsError("Motion: rotations must not be zero; (1, 0, 0, 0) is no turn")

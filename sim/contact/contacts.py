@@ -79,6 +79,7 @@ class Contacts:
         self.tolerance = np.minimum(
             TOLERANCE * body.size, THIN * np.array([c.thickness for c in colliders])
         )
+        self.mean_mass = float(self.points.mass.mean())
         self.room = 64
 
     def during(self, start: float, end: float) -> ColliderArrays:
@@ -105,8 +106,8 @@ class Contacts:
         known = self.keys(found)
         is_new = ~np.isin(self.keys(again), known)
         # Shallow ones can wait for the next step, which pushes them out.
-        shift = np.einsum("pa,pai->pi", self.points.weights, (x_after - x)[self.points.nodes])
-        gap = again.plane[:, 3] + (again.plane[:, :3] * shift[again.point]).sum(axis=1)
+        shift = self._at(again.point, x_after - x)
+        gap = again.plane[:, 3] + (again.plane[:, :3] * shift).sum(axis=1)
         is_new &= gap < -MARGIN * self.body.size
         if not is_new.any():
             return None
@@ -116,6 +117,11 @@ class Contacts:
                 for name in ("point", "collider", "plane")
             )
         )
+
+    def _at(self, point, x) -> NDArray[np.float64]:
+        """Share of some contact points (c,) of a node quantity (n, 3), shape (c, 3)."""
+        p = self.points
+        return np.einsum("pa,pai->pi", p.weights[point], x[p.nodes[point]])
 
     def keys(self, found: Found) -> NDArray[np.int64]:
         """One number per contact that stays the same from step to step, shape (c,)."""
@@ -147,18 +153,21 @@ class Contacts:
         known = np.flatnonzero(grips.key[row] == key)
         return row[known], known
 
-    def touch(self, found: Found, grips: Grips, dt: float) -> Touch:
-        """The candidates as the solver sees them."""
+    def touch(self, found: Found, grips: Grips, v, dt: float) -> Touch:
+        """The candidates as the solver sees them, from node velocities v (n, 3)."""
         p, point = self.points, found.point
         if not len(point):
             return no_touch(p.nodes.shape[1])
         normal, carried = found.plane[:, :3], found.plane[:, 4:7]
         along = (carried * normal).sum(axis=1)
         at_start = found.plane[:, 3] + along
-        allowed = np.minimum(at_start + PUSH_OUT * self.body.size * dt, 0.0)
+        gap = found.plane[:, 3] - np.minimum(at_start + PUSH_OUT * self.body.size * dt, 0.0)
+        if self.restitution.any():
+            gap = self._bounced(found, gap, along, v, dt)
         # Points of one element share one stiffness: how fine the surface is must not matter.
         share = np.bincount(p.element[point])[p.element[point]]
-        stiffness = STIFFNESS * p.mass[point] / (share * dt * dt)
+        # Elements that are all but empty carry as much as others.
+        stiffness = STIFFNESS * np.maximum(p.mass[point], self.mean_mass) / (share * dt * dt)
         slip = -carried
         row, known = self.known(found, grips)
         slip[known] += grips.drag[row] / stiffness[known, None]
@@ -166,10 +175,17 @@ class Contacts:
         count = len(point)
         return Touch(
             *(p.nodes[point], p.weights[point], np.ascontiguousarray(normal)),
-            *(found.plane[:, 3] - allowed, np.zeros(count), slip, stiffness),
+            *(gap, np.zeros(count), slip, stiffness),
             *(self.friction[found.collider], np.zeros(count), np.zeros(count)),
             *(np.zeros(count, np.bool_), self.tolerance[found.collider]),
         )
+
+    def _bounced(self, found: Found, gap, along, v, dt: float) -> NDArray[np.float64]:
+        """Gaps of planes, raised where a point arrives fast, so that the step ends with it on its way back."""
+        moved = (self._at(found.point, v) * found.plane[:, :3]).sum(axis=1) * dt
+        back = self.restitution[found.collider] * (along - moved)
+        is_hit = (found.plane[:, 3] + moved < 0.0) & (back > RESTING * dt * dt)
+        return np.where(is_hit, np.minimum(-along - back, gap), gap)
 
     def remember(self, found: Found, touch: Touch, colliders: ColliderArrays, u) -> Grips:
         """What the pressed contacts are after a step with displacements u (n, 3)."""
@@ -189,23 +205,3 @@ class Contacts:
             touch.grip[pressed, None] * slip,
             np.concatenate([local, offset[:, None]], axis=1),
         )
-
-    def bounce(self, found: Found, touch: Touch, v_before, dt: float, out_v) -> None:
-        """Give points that have just met a collider the part of their approach speed that they should leave with."""
-        bouncy = np.flatnonzero((touch.pressure > 0.0) & (self.restitution[found.collider] > 0.0))
-        if not len(bouncy):
-            return
-        nodes, weights, normal = touch.nodes[bouncy], touch.weights[bouncy], touch.normal[bouncy]
-        carried = found.plane[bouncy, 4:7] / dt
-
-        def speed(v):
-            return ((np.einsum("pa,pai->pi", weights, v[nodes]) - carried) * normal).sum(axis=1)
-
-        wanted = -self.restitution[found.collider[bouncy]] * speed(v_before)
-        gain = np.where(wanted > RESTING * dt, np.maximum(wanted - speed(out_v), 0.0), 0.0)
-        # Eq. 3.34 for each, then the mean at every node: redundant contacts must not add up.
-        share = weights / (weights**2).sum(axis=1)[:, None]
-        total, count = np.zeros_like(out_v), np.zeros(len(out_v))
-        np.add.at(total, nodes, (share * gain[:, None])[:, :, None] * normal[:, None])
-        np.add.at(count, nodes, (weights > 0.0) & (gain > 0.0)[:, None])
-        out_v += total / np.maximum(count, 1.0)[:, None]

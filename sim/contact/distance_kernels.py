@@ -5,7 +5,7 @@ import math
 from toolkit.compile_kernels import njit
 
 PLANE, SPHERE, BOX, CAPSULE = 0, 1, 2, 3
-TRACE_STEPS = 64  # of sphere tracing; distances are exact, so a handful is the rule
+TRACE_STEPS = 64  # to find where a way enters a shape; a handful is the rule
 NEAR = 1e-9  # of the way that is left: close enough to have arrived
 
 
@@ -60,7 +60,9 @@ def tangent_plane(kind, a, b, c, x0, y0, z0, x1, y1, z1, margin):
     for _ in range(TRACE_STEPS):
         if d <= NEAR * way or t >= 1.0:
             break
-        t = min(t + d / way, 1.0) if way > 0.0 else 1.0
+        # The shapes are convex, so is the distance along the way: Newton's method never passes its first zero.
+        closing = -(nx * wx + ny * wy + nz * wz)
+        t = min(t + d / closing, 1.0) if closing > 0.0 else 1.0
         x, y, z = x0 + t * wx, y0 + t * wy, z0 + t * wz
         d, nx, ny, nz = signed_distance(kind, a, b, c, x, y, z)
     return d <= margin, nx, ny, nz, x - d * nx, y - d * ny, z - d * nz

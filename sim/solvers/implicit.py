@@ -97,7 +97,6 @@ class ImplicitEuler:
         state_out.shaken = min(max(shaken, 0.0), LONGEST_SHAKEN)
         if self.contacts is not None:
             state_out.grips = self.contacts.remember(found, touch, colliders, newton.u)
-            self.contacts.bounce(found, touch, now.v, dt, state_out.v)
         return effort
 
     def _minimise(self, increment, colliders, dt):
@@ -110,7 +109,7 @@ class ImplicitEuler:
         self.contact_seconds += perf_counter() - began
         for _ in range(MOST_TRIES):
             found = contacts.on_their_side(found, grips, colliders)
-            touch = contacts.touch(found, grips, dt)
+            touch = contacts.touch(found, grips, increment.state.v, dt)
             effort = self.newton.minimise(increment._replace(touch=touch))
             began = perf_counter()
             more = contacts.missed(x, x + self.newton.u, colliders, found)
