@@ -4,7 +4,7 @@ import numpy as np
 
 from sim.matrix_kernels import times, transposed
 from sim.rotations_kernels import svd_rotation
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit, njit_called, njit_inside
 
 NEGLIGIBLE = 1e-10  # a pivot below this fraction of its diagonal belongs to a mode that the others already make
 
@@ -66,7 +66,7 @@ def invert_semidefinite(out):
                 out[i, j] = out[j, i] = 0.5 * (out[i, j] + out[j, i])
 
 
-@njit
+@njit_inside
 def turn_groups(x, group, mode, out_turn):
     """The rotation of each group from rest, shape (g, 9), by the best affine fit to its nodes at x."""
     count = out_turn.shape[0]
@@ -90,7 +90,7 @@ def turn_groups(x, group, mode, out_turn):
             out_turn[g, k] = r[k]
 
 
-@njit
+@njit_called
 def add_coarse(group, mode, inverse, turn, fixed, r, coarse, coarse_out, out_z):
     """out_z += W Q C Q^T W^T r, fixed dofs left alone. coarse, coarse_out: scratch, shape (12 g,)."""
     for k in range(coarse.shape[0]):

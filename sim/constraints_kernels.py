@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit, njit_called
 
 DEPENDENT = 1e-7  # a unit row with a smaller remainder depends on the rows before it; rounding leaves about 1e-14
 CONVERGED = 1e-13  # gradient of the least squares, relative to where it started
@@ -11,7 +11,7 @@ RISE = 1e-9  # of the squared residual, which can only fall: more than this is r
 PATIENCE = 200  # iterations in which that gradient must halve, else rounding has stopped it
 
 
-@njit
+@njit_called
 def project(vector, fixed, basis_start, basis_dof, basis_value):
     """Take the constrained part out of a flat (3n,) vector, in place: vector = S vector."""
     for i in range(vector.shape[0]):
@@ -25,7 +25,7 @@ def project(vector, fixed, basis_start, basis_dof, basis_value):
             vector[basis_dof[k]] -= part * basis_value[k]
 
 
-@njit
+@njit_called
 def orthonormalise_block(
     row_start,
     row_dof,
@@ -83,7 +83,7 @@ def orthonormalise_block(
     return made
 
 
-@njit
+@njit_called
 def find_remainder(row_start, row_dof, row_weight, row, place, S, out_u):
     """The unit vector along S h, for one row h; returns the length of S h."""
     size = S.shape[0]
@@ -181,6 +181,17 @@ def solve_least_squares(row_start, row_dof, row_weight, wanted, iterations, out_
 
 
 @njit
+def find_distances(row_start, row_dof, row_weight, x, goal, near, out_wanted):
+    """goal - H x, the way that each row still has to go; returns whether all are within `near`."""
+    multiply(row_start, row_dof, row_weight, x, out_wanted)
+    is_near = True
+    for row in range(goal.shape[0]):
+        out_wanted[row] = goal[row] - out_wanted[row]
+        is_near = is_near and abs(out_wanted[row]) <= near
+    return is_near
+
+
+@njit_called
 def multiply(row_start, row_dof, row_weight, d, out_values):
     """H d: the value of each row."""
     for row in range(row_start.shape[0] - 1):
@@ -190,7 +201,7 @@ def multiply(row_start, row_dof, row_weight, d, out_values):
         out_values[row] = total
 
 
-@njit
+@njit_called
 def multiply_transposed(row_start, row_dof, row_weight, values, out_d):
     """H^T values: what the rows' values do to each dof."""
     out_d[:] = 0.0
@@ -199,7 +210,7 @@ def multiply_transposed(row_start, row_dof, row_weight, values, out_d):
             out_d[row_dof[k]] += row_weight[k] * values[row]
 
 
-@njit
+@njit_called
 def norm_squared(vector):
     """Sum of squares, in order."""
     total = 0.0

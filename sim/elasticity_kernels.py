@@ -43,7 +43,7 @@ from sim.rotations_kernels import (
     svd_rotation,
     undegenerate,
 )
-from toolkit.compile_kernels import njit, njit_as
+from toolkit.compile_kernels import njit, njit_as, njit_called
 
 TWIST, HYBRID, PROJECTED = 0, 1, 2  # differentials, see `elasticity`
 PATIENCE = 0.1  # time that a point has to come back before it is rescued [s], a few frames
@@ -55,7 +55,7 @@ THIN = 0.1  # square of the largest area ratio below which it is
 AS_MATERIAL, IN_FRAME, BY_VOLUME = 0, 1, 2
 
 
-@njit
+@njit_called
 def treatment(law, pair, trapped):
     """Which energy a point has: its material's, the linear one in DAPD's frame or a neo-Hookean one; and a factor."""
     if pair == 0:
@@ -69,7 +69,7 @@ def treatment(law, pair, trapped):
 def gradient_kernel(corners):
     """F of a quadrature point of an element with that many corners."""
 
-    @njit_as(f"deformation_gradient_{corners}")
+    @njit_as(f"deformation_gradient_{corners}", njit_called)
     def deformation_gradient(x, elements, g, e, q):
         """F from differences to the first corner: exact to rounding however far from the origin the body is."""
         n0 = elements[e, 0]
@@ -175,7 +175,7 @@ hex_energy_and_forces = energy_kernel(8, hex_gradient)
 
 
 def stiffness_kernel(corners, gradient):
-    @njit_as(f"add_frame_blocks_{corners}")
+    @njit_as(f"add_frame_blocks_{corners}", njit_called)
     def add_frame_blocks(elements, slots, g, e, q, r, mu, lam, weight, out_blocks):
         """Blocks of (1-c) dP(2) + c dP(1), eqs. (3.19)-(3.23), with mu and lambda times the volume.
 
@@ -207,7 +207,7 @@ def stiffness_kernel(corners, gradient):
                 out_blocks[o + 7] += swap * jz * iy + lam * iz * jy
                 out_blocks[o + 8] += same + both * iz * jz
 
-    @njit_as(f"add_projected_blocks_{corners}")
+    @njit_as(f"add_projected_blocks_{corners}", njit_called)
     def add_projected_blocks(slots, g, e, q, f, law, p0, p1, p2, v, out_blocks):
         """Blocks U B U^T of the positive semi-definite Hessian, B in the frames of the SVD, see `stretch_modes`."""
         u, s, w = svd(f)
@@ -294,7 +294,7 @@ tet_add_stiffness = stiffness_kernel(4, tet_gradient)
 hex_add_stiffness = stiffness_kernel(8, hex_gradient)
 
 
-@njit
+@njit_called
 def symmetric_times(m, x, y, z):
     """The symmetric matrix (00, 11, 22, 01, 02, 12) times a vector."""
     return (

@@ -10,7 +10,7 @@ import numpy as np
 
 from sim.coarse_space_kernels import add_coarse
 from sim.constraints_kernels import project
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit_called, njit_inside
 
 
 class Matrix(NamedTuple):
@@ -42,7 +42,7 @@ class Preconditioner(NamedTuple):
     coarse_out: np.ndarray
 
 
-@njit
+@njit_called
 def multiply(start, column, blocks, x, out):
     """out = A x. The first block of every row is the diagonal one."""
     rows = np.uint64(start.shape[0] - 1)
@@ -91,7 +91,7 @@ def multiply(start, column, blocks, x, out):
         out[i + np.uint64(2)] += s2
 
 
-@njit
+@njit_called
 def invert_diagonal(start, blocks, out):
     """Inverse of every diagonal block, nine numbers each; returns sqrt(trace A), metres to the norm of residuals."""
     trace = 0.0
@@ -120,7 +120,7 @@ def invert_diagonal(start, blocks, out):
     return math.sqrt(trace)
 
 
-@njit
+@njit_called
 def precondition(m, c, r, out_z):
     """z = S (D^-1 + coarse part) r for a residual r that is projected already; returns r . z."""
     inverse, fixed = m.inverse, c.fixed
@@ -139,17 +139,18 @@ def precondition(m, c, r, out_z):
     return dot(r, out_z)
 
 
-@njit
+@njit_inside
 def residual_norm(m, c, residual, r, z):
     """sqrt(r . M^-1 r) of the projected residual, about the energy that is still to be had; r, z are scratch."""
+    fixed = c.fixed
     for i in range(residual.shape[0]):
-        r[i] = 0.0 if c.fixed[i] else residual[i]
+        r[i] = 0.0 if fixed[i] else residual[i]
     if c.basis_start.shape[0] > 1:
-        project(r, c.fixed, c.basis_start, c.basis_dof, c.basis_value)
+        project(r, fixed, c.basis_start, c.basis_dof, c.basis_value)
     return math.sqrt(max(precondition(m, c, r, z), 0.0))
 
 
-@njit
+@njit_called
 def solve(a, m, c, b, tolerance, floor, most, out_x, r, z, p, ap):
     """Projected, preconditioned conjugate gradients for A x = b from the x given.
 
@@ -157,13 +158,13 @@ def solve(a, m, c, b, tolerance, floor, most, out_x, r, z, p, ap):
     Boxerman 2003, with the projector of `constraints`). Stops when sqrt(r . M^-1 r) has fallen to `floor`, or to
     `tolerance` times its first value, or after `most` iterations. Returns the iterations, the first and the last norm.
     """
-    size = b.shape[0]
+    size, fixed = b.shape[0], c.fixed
     has_basis = c.basis_start.shape[0] > 1
     multiply(a.start, a.column, a.blocks, out_x, ap)
     for i in range(size):
-        r[i] = 0.0 if c.fixed[i] else b[i] - ap[i]
+        r[i] = 0.0 if fixed[i] else b[i] - ap[i]
     if has_basis:
-        project(r, c.fixed, c.basis_start, c.basis_dof, c.basis_value)
+        project(r, fixed, c.basis_start, c.basis_dof, c.basis_value)
     rz = precondition(m, c, r, z)
     for i in range(size):
         p[i] = z[i]
@@ -178,9 +179,9 @@ def solve(a, m, c, b, tolerance, floor, most, out_x, r, z, p, ap):
         alpha = rz / pap
         for i in range(size):
             out_x[i] += alpha * p[i]
-            r[i] = 0.0 if c.fixed[i] else r[i] - alpha * ap[i]
+            r[i] = 0.0 if fixed[i] else r[i] - alpha * ap[i]
         if has_basis:
-            project(r, c.fixed, c.basis_start, c.basis_dof, c.basis_value)
+            project(r, fixed, c.basis_start, c.basis_dof, c.basis_value)
         new = precondition(m, c, r, z)
         beta = new / rz
         rz = new
@@ -190,7 +191,7 @@ def solve(a, m, c, b, tolerance, floor, most, out_x, r, z, p, ap):
     return iterations, math.sqrt(max(first, 0.0)), math.sqrt(max(rz, 0.0))
 
 
-@njit
+@njit_called
 def dot(a, b):
     """Sum of products of two flat arrays, in four interleaved sums: fast, and the same on any number of threads."""
     size = a.shape[0]

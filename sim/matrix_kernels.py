@@ -5,12 +5,12 @@ A matrix is (m00, m01, m02, m10, m11, m12, m20, m21, m22), a vector (v0, v1, v2)
 
 import math
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit_called
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
-@njit
+@njit_called
 def determinant(m):
     """det m."""
     return (
@@ -20,7 +20,7 @@ def determinant(m):
     )
 
 
-@njit
+@njit_called
 def cofactor(m):
     """Cofactors of m, the gradient of det m: the columns are cross products of the columns of m."""
     return (
@@ -36,7 +36,7 @@ def cofactor(m):
     )
 
 
-@njit
+@njit_called
 def squared_size(m):
     """Sum of the squared entries."""
     total = 0.0
@@ -45,13 +45,13 @@ def squared_size(m):
     return total
 
 
-@njit
+@njit_called
 def transposed(m):
     """m^T."""
     return (m[0], m[3], m[6], m[1], m[4], m[7], m[2], m[5], m[8])
 
 
-@njit
+@njit_called
 def product(a, b):
     """a b."""
     return (
@@ -67,7 +67,7 @@ def product(a, b):
     )
 
 
-@njit
+@njit_called
 def transposed_product(a, b):
     """a^T b."""
     return (
@@ -83,7 +83,7 @@ def transposed_product(a, b):
     )
 
 
-@njit
+@njit_called
 def times(m, x, y, z):
     """m (x, y, z)."""
     return (
@@ -93,7 +93,7 @@ def times(m, x, y, z):
     )
 
 
-@njit
+@njit_called
 def jacobi_rotation(alpha, beta, gamma):
     """(cos, sin) of the rotation that diagonalises [[alpha, gamma], [gamma, beta]]."""
     if gamma == 0.0:
@@ -106,7 +106,7 @@ def jacobi_rotation(alpha, beta, gamma):
     return c, c * t
 
 
-@njit
+@njit_called
 def turned_columns(m, i, j, c, s):
     """m with columns i < j replaced by c m_i - s m_j and s m_i + c m_j."""
     if i == 0 and j == 1:
@@ -146,7 +146,7 @@ def turned_columns(m, i, j, c, s):
     )
 
 
-@njit
+@njit_called
 def column_products(m, i, j):
     """(m_i . m_i, m_j . m_j, m_i . m_j) of columns i < j."""
     if i == 0 and j == 1:
@@ -168,7 +168,7 @@ def column_products(m, i, j):
     )
 
 
-@njit
+@njit_called
 def projected_symmetric(a00, a11, a22, a01, a02, a12):
     """The symmetric matrix with its negative eigenvalues set to zero, in the same six numbers."""
     minor = a00 * a11 - a01 * a01
@@ -216,7 +216,7 @@ def projected_symmetric(a00, a11, a22, a01, a02, a12):
     )
 
 
-@njit
+@njit_called
 def solve_symmetric(a, x, y, z):
     """a^-1 (x, y, z) for a symmetric a = (00, 11, 22, 01, 02, 12); zero where a is as good as singular."""
     c00, c01, c02 = a[1] * a[2] - a[5] * a[5], a[4] * a[5] - a[3] * a[2], a[3] * a[5] - a[4] * a[1]

@@ -27,13 +27,13 @@ from sim.matrix_kernels import (
     transposed_product,
     turned_columns,
 )
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit_called
 
 ALPHA = 0.1  # an element below this fraction of its rest volume is degenerate
 BETA = 3.0  # how far beyond collapse its virtual shape is put (1: project, 2: reflect)
 
 
-@njit
+@njit_called
 def svd(f):
     """Invertible SVD (U, (s0, s1, s2), V) with f = U diag(s) V^T: rotations, s0 >= s1 >= |s2|, s2 signed as det f."""
     b = f
@@ -77,7 +77,7 @@ def svd(f):
     return (u00, u01, u02, u10, u11, u12, u20, u21, u22), (s0, s1, s2), v
 
 
-@njit
+@njit_called
 def matrix_of(w, x, y, z):
     """Rotation matrix of a unit quaternion."""
     return (
@@ -93,7 +93,7 @@ def matrix_of(w, x, y, z):
     )
 
 
-@njit
+@njit_called
 def quaternion_of(r):
     """Unit quaternion of a rotation matrix, by the largest of its four squared components."""
     trace = r[0] + r[4] + r[8]
@@ -109,7 +109,7 @@ def quaternion_of(r):
     return w * scale, x * scale, y * scale, z * scale
 
 
-@njit
+@njit_called
 def svd_rotation(f):
     """R = U V^T of the invertible SVD, as matrix and quaternion."""
     u, _, v = svd(f)
@@ -117,7 +117,7 @@ def svd_rotation(f):
     return matrix_of(w, x, y, z), w, x, y, z
 
 
-@njit
+@njit_called
 def polar_rotation(f, w, x, y, z):
     """The rotation nearest to f, as matrix and quaternion, by Newton's method from the quaternion given.
 
@@ -162,7 +162,7 @@ def polar_rotation(f, w, x, y, z):
     return svd_rotation(f)
 
 
-@njit
+@njit_called
 def pair_gradient(g, point, corners, pair):
     """Rest gradient of feature pair 1..7 of a quadrature point: four vertex-face, then three edge-edge pairs."""
     if corners == 4:
@@ -191,7 +191,7 @@ def pair_gradient(g, point, corners, pair):
     return 0.0, 0.0, 2.0
 
 
-@njit
+@njit_called
 def collapse_time(f0, f1):
     """First t in [0, 1] with det(f0 + t (f1 - f0)) = alpha, a cubic; 0 if f0 is below it, 1 if there is none."""
     if determinant(f0) <= ALPHA:
@@ -236,7 +236,7 @@ def collapse_time(f0, f1):
     return 1.0
 
 
-@njit
+@njit_called
 def collapse_pair(f0, f1, g, point, corners):
     """The feature pair 1..7 that comes together first as f0 moves to f1 (sec. 4.4.1).
 
@@ -266,7 +266,7 @@ def collapse_pair(f0, f1, g, point, corners):
     return best
 
 
-@njit
+@njit_called
 def undegenerate(f, gx, gy, gz):
     """Whether the direction of collapse is defined, and the virtual shape with positive volume (eqs. 4.1-4.11)."""
     cx, cy, cz = times(cofactor(f), gx, gy, gz)

@@ -55,5 +55,7 @@ def test_the_demo_runs_from_the_wheel_in_an_empty_folder(wheel, tmp_path):
     empty.mkdir()
     done = run(scripts / "jellycage", "demo", cwd=empty)
     names = sorted(path.name for path in empty.iterdir())
-    assert names == ["gummy_bear_cage.npz", "gummy_bear_cage.png"]
-    assert "gummy_bear_cage.png" in done.stdout
+    made = ["abc", "bake", "gif", "html"]
+    assert names == [*(f"gummy_bear.{ending}" for ending in made), "gummy_bear_obj"]
+    assert len(list((empty / "gummy_bear_obj").glob("*.obj"))) == 72
+    assert "gummy_bear.gif" in done.stdout

@@ -69,7 +69,9 @@ def verify_friction(out):
             half = len(time_) // 4
             got = (speed[-1] - speed[half]) / (time_[-1] - time_[half])
             error = got / wanted - 1.0
-            out.line(f"incline +5 degrees, {name}: acceleration", f"{error:+.2%}", abs(error) < 0.05)
+            out.line(
+                f"incline +5 degrees, {name}: acceleration", f"{error:+.2%}", abs(error) < 0.05
+            )
 
 
 def verify_thin_box(out):

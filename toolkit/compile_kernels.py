@@ -13,6 +13,8 @@ import tempfile
 from pathlib import Path
 
 import numba
+from numba.experimental import structref
+from numba.extending import register_jitable
 
 PACKAGES = ("toolkit", "sim")
 
@@ -73,6 +75,14 @@ def njit(function):
     return numba.njit(cache=CACHE_FOLDER is not None, error_model="numpy")(function)
 
 
+def njit_called(function):
+    """`njit` for a function that only kernels call: compiled with the first one that does, without a door from Python.
+
+    The door takes about half of the time that compiling a small function takes. Called from Python it is Python.
+    """
+    return register_jitable(error_model="numpy", no_cfunc_wrapper=True)(function)
+
+
 def njit_inside(function):
     """`njit` for a part of one larger kernel: compiled with it and not once more on its own.
 
@@ -82,18 +92,38 @@ def njit_inside(function):
     return numba.njit(inline="always", error_model="numpy")(function)
 
 
-def njit_as(name: str):
-    """`njit` for a function made inside another one, which must have a name of its own.
+def njit_as(name: str, compiled=njit):
+    """`njit`, or another way to compile, for a function made inside another one, which must have a name of its own.
 
     Numba tells compiled functions apart by name and argument types alone. Two of one name that were compiled by
     different processes and then read from disk would be taken for each other.
     """
 
-    def compiled(function):
+    def named(function):
         function.__name__ = function.__qualname__ = name
-        return njit(function)
+        return compiled(function)
 
-    return compiled
+    return named
+
+
+@structref.register
+class Reference(numba.types.StructRef):
+    """The type, in kernels, of named values behind one pointer; see `by_reference`."""
+
+
+def by_reference(tuple_class):
+    """A function for kernels that puts the values of a NamedTuple behind one pointer: `function(*values)`.
+
+    A tuple is passed to a kernel value by value, ten numbers per array, and compiling that takes the longer the more
+    kernels hand it on. Attributes read alike from both; before a loop they should be read from a reference, since a
+    store to any array might change it. References stay inside the kernel that made them.
+    """
+
+    def refer(*values):
+        return tuple_class(*values)
+
+    structref.define_constructor(refer, Reference, tuple_class._fields)
+    return refer
 
 
 def is_compiled() -> bool:

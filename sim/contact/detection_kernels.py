@@ -1,10 +1,10 @@
 """Which points of a body meet which colliders during a step, and in which plane."""
 
 from sim.contact.distance_kernels import tangent_plane
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit, njit_called
 
 
-@njit
+@njit_called
 def into_pose(pose, x, y, z):
     """A world point in the space of a pose, see `Motion.pose`."""
     x, y, z = x - pose[9], y - pose[10], z - pose[11]
@@ -15,7 +15,7 @@ def into_pose(pose, x, y, z):
     )
 
 
-@njit
+@njit_called
 def turned(pose, x, y, z):
     """A direction of a pose's space in the world."""
     return (
@@ -25,7 +25,7 @@ def turned(pose, x, y, z):
     )
 
 
-@njit
+@njit_called
 def point_at(x, nodes, weights, p):
     """Position of an embedded point."""
     px = py = pz = 0.0

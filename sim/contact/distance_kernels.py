@@ -2,14 +2,14 @@
 
 import math
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit_called
 
 PLANE, SPHERE, BOX, CAPSULE = 0, 1, 2, 3
 TRACE_STEPS = 64  # to find where a way enters a shape; a handful is the rule
 NEAR = 1e-9  # of the way that is left: close enough to have arrived
 
 
-@njit
+@njit_called
 def signed_distance(kind, a, b, c, x, y, z):
     """Distance [m] of (x, y, z) to the surface, negative inside, and the outward unit normal of the nearest place.
 
@@ -27,7 +27,7 @@ def signed_distance(kind, a, b, c, x, y, z):
     return length - a, x / length, y / length, z / length
 
 
-@njit
+@njit_called
 def box_distance(a, b, c, x, y, z):
     """`signed_distance` of a box with half sides a, b, c."""
     sx, sy, sz = math.copysign(1.0, x), math.copysign(1.0, y), math.copysign(1.0, z)
@@ -43,7 +43,7 @@ def box_distance(a, b, c, x, y, z):
     return length, sx * dx / length, sy * dy / length, sz * dz / length
 
 
-@njit
+@njit_called
 def tangent_plane(kind, a, b, c, x0, y0, z0, x1, y1, z1, margin):
     """The plane that a point meets on its way from 0 to 1: (is met, normal, a point of it).
 

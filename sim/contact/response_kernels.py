@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit_called, njit_inside
 
 SETTLED = 0.01  # a change of the forces below this fraction is not worth another pass
 MOST_MOVES = 30  # by which points that are still too deep are moved out
@@ -59,7 +59,7 @@ class Touch(NamedTuple):
     """Depth of a point below its plane that is not worth another pass [m], shape (c,)."""
 
 
-@njit
+@njit_called
 def gap_and_slip(t, u, c):
     """g(u) of the raised plane and d(u) of a contact [m]."""
     ux = uy = uz = 0.0
@@ -78,7 +78,7 @@ def gap_and_slip(t, u, c):
     )
 
 
-@njit
+@njit_called
 def spread(t, c, fx, fy, fz, out_force):
     """Share a force on a contact's point out to its nodes."""
     for a in range(t.nodes.shape[1]):
@@ -88,7 +88,7 @@ def spread(t, c, fx, fy, fz, out_force):
         out_force[n, 2] += w * fz
 
 
-@njit
+@njit_inside
 def contact_energy_and_forces(t, u, out_force):
     """Energy [J] of all contacts at the displacements u (n, 3), friction with the pressures known; adds forces [N]."""
     total = 0.0
@@ -113,7 +113,7 @@ def contact_energy_and_forces(t, u, out_force):
     return total
 
 
-@njit
+@njit_called
 def look_at_contacts(t, u):
     """Which contacts are pressed at u, how hard, and how well they grip; returns whether anything of note changed.
 
@@ -135,7 +135,7 @@ def look_at_contacts(t, u):
     return change > SETTLED * greatest
 
 
-@njit
+@njit_inside
 def move_out(t, count, total, out_u):
     """Move nodes until no point is deeper below its plane than it may; count (n,) and total (n, 3) are scratch.
 
@@ -143,8 +143,8 @@ def move_out(t, count, total, out_u):
     contacts by the mean. What the solver could not do in its passes, for very fast or thin things.
     """
     for _ in range(MOST_MOVES):
-        count[:] = 0.0
-        total[:] = 0.0
+        for n in range(count.shape[0]):
+            count[n] = total[n, 0] = total[n, 1] = total[n, 2] = 0.0
         is_fine = True
         for c in range(t.gap.shape[0]):
             g, _, _, _ = gap_and_slip(t, out_u, c)
@@ -169,7 +169,7 @@ def move_out(t, count, total, out_u):
                     out_u[n, i] += total[n, i] / count[n]
 
 
-@njit
+@njit_inside
 def raise_planes(t, u):
     """Raise the plane of each contact that is pressed at u by its depth; returns False if none is too deep or high.
 
@@ -189,7 +189,7 @@ def raise_planes(t, u):
     return True
 
 
-@njit
+@njit_inside
 def add_contact_forces(t, u, out_force):
     """Add the forces [N] at u of the springs that stand for the contacts in a linear solve."""
     for c in range(t.gap.shape[0]):
@@ -203,7 +203,7 @@ def add_contact_forces(t, u, out_force):
             )
 
 
-@njit
+@njit_called
 def contact_block(t, c):
     """k n n^T if pressed + grip (I - n n^T), as (00, 11, 22, 01, 02, 12) [N/m]."""
     nx, ny, nz = t.normal[c, 0], t.normal[c, 1], t.normal[c, 2]

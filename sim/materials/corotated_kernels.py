@@ -1,9 +1,9 @@
 """Linear co-rotated elasticity on one deformation gradient. Parameters: p0 = mu, p1 = lambda [Pa], p2 unused."""
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit_called
 
 
-@njit
+@njit_called
 def energy_and_stress(f, r, p0, p1, p2):
     """Energy density [Pa] and first Piola stress [Pa] for a rotation r, then tr(e) and the mean of |e_ii|.
 
@@ -37,7 +37,7 @@ def energy_and_stress(f, r, p0, p1, p2):
     return energy, stress, trace, (abs(e00) + abs(e11) + abs(e22)) / 3.0
 
 
-@njit
+@njit_called
 def stretch_hessian(s0, s1, s2, p0, p1, p2):
     """Second derivatives by the stretches (00, 11, 22, 01, 02, 12), then twist and flip eigenvalues of (01, 02, 12).
 
@@ -62,7 +62,7 @@ def stretch_hessian(s0, s1, s2, p0, p1, p2):
     )
 
 
-@njit
+@njit_called
 def guarded(total):
     """The sum of two stretches, kept off zero, where the rotation of an inverted element is undefined."""
     return max(total, 1e-6)

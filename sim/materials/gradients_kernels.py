@@ -13,12 +13,12 @@ from sim.materials.neo_hookean_kernels import lame_parameters
 from sim.materials.neo_hookean_kernels import stretch_hessian as neo_hookean_hessian
 from sim.matrix_kernels import projected_symmetric
 from sim.rotations_kernels import svd, svd_rotation
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit, njit_called, njit_inside
 
 COROTATED, NEO_HOOKEAN = 0, 1
 
 
-@njit
+@njit_called
 def energy_and_stress(law, f, r, p0, p1, p2):
     """(energy density, stress, tr e, mean |e_ii|) of a material; r is the rotation of f, where one is needed."""
     if law == COROTATED:
@@ -27,7 +27,7 @@ def energy_and_stress(law, f, r, p0, p1, p2):
     return energy, stress, 0.0, 0.0
 
 
-@njit
+@njit_inside
 def small_strain(law, p0, p1):
     """Lamé parameters (mu, lambda) [Pa] that a material has at rest."""
     if law == COROTATED:
@@ -35,7 +35,7 @@ def small_strain(law, p0, p1):
     return lame_parameters(p0, p1)
 
 
-@njit
+@njit_inside
 def stretch_hessian(law, s0, s1, s2, p0, p1, p2):
     """Twelve numbers that make up the Hessian in the frames of the SVD."""
     if law == COROTATED:
@@ -43,7 +43,7 @@ def stretch_hessian(law, s0, s1, s2, p0, p1, p2):
     return neo_hookean_hessian(s0, s1, s2, p0, p1, p2)
 
 
-@njit
+@njit_called
 def stretch_modes(law, s0, s1, s2, p0, p1, p2, is_projected):
     """The Hessian in the frames of the SVD: A (00, 11, 22, 01, 02, 12), then p and q of (01, 02, 12).
 

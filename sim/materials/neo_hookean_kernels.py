@@ -3,7 +3,7 @@
 import math
 
 from sim.matrix_kernels import cofactor, determinant, squared_size
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit, njit_called
 
 ORIGIN = 1.0  # delta in log(I_C + delta), Smith et al. 2018 eq. (13)
 
@@ -17,7 +17,7 @@ def stable_parameters(mu, lam):
     return stable_mu, stable_lam, 1.0 + (1.0 - c) * stable_mu / stable_lam
 
 
-@njit
+@njit_called
 def lame_parameters(stable_mu, stable_lam):
     """(mu, lambda) [Pa] of small strains: the inverse of `stable_parameters`."""
     c = 1.0 / (3.0 + ORIGIN)
@@ -25,7 +25,7 @@ def lame_parameters(stable_mu, stable_lam):
     return mu, stable_lam - mu + 2.0 * c * c * stable_mu
 
 
-@njit
+@njit_called
 def energy_and_stress(f, p0, p1, p2):
     """Energy density [Pa], zero at rest, and first Piola stress [Pa]; Smith et al. 2018 eqs. (13), (18)."""
     square = squared_size(f)
@@ -48,7 +48,7 @@ def energy_and_stress(f, p0, p1, p2):
     )
 
 
-@njit
+@njit_called
 def stretch_hessian(s0, s1, s2, p0, p1, p2):
     """Second derivatives by the stretches (00, 11, 22, 01, 02, 12), then twist and flip eigenvalues of (01, 02, 12)."""
     share = 1.0 / (s0 * s0 + s1 * s1 + s2 * s2 + ORIGIN)

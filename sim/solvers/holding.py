@@ -3,7 +3,7 @@
 The projection depends only on which points are hard, so it is made once and again when that changes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from sim.constraints import (
     projection,
     row_values,
 )
-from sim.constraints_kernels import multiply
+from sim.constraints_kernels import find_distances
 from sim.keyed import Keyed
 from sim.pins import spring_rate
 
@@ -82,8 +82,11 @@ class Holding:
         """What holds the body in the step of length dt that ends at time `end` [s], from positions x (n, 3)."""
         if not self.is_steady:
             self._read(end)
+        moved = self._moved(x)
+        if moved is None and not self.has_springs:
+            return self.at_rest
         springs = self._springs(x, dt) if self.has_springs else NO_SPRINGS
-        return Held(self.projection, self._moved(x), springs, self.is_free, self.is_flying)
+        return replace(self.at_rest, moved=moved, springs=springs)
 
     def _read(self, time):
         """Strengths and targets at a time, and what follows from them."""
@@ -108,7 +111,9 @@ class Holding:
         parts = zip(pins, self.targets, hard, strict=True)
         goals = [row_values(target, pin.directions, which) for pin, target, which in parts]
         self.goal = np.concatenate([np.zeros(0), *goals])[self.is_met]
-        self.is_free, self.is_flying = self._without_pins(1.0), self._without_pins(1e-300)
+        self.near = ARRIVED * (body.size + np.abs(self.goal).max(initial=0.0))
+        is_free, is_flying = self._without_pins(1.0), self._without_pins(1e-300)
+        self.at_rest = Held(self.projection, None, NO_SPRINGS, is_free, is_flying)
 
     def _without_pins(self, least):
         """Whether each part of the body has no pin of at least some strength."""
@@ -123,9 +128,8 @@ class Holding:
         if not len(self.rows):
             return None
         wanted = np.empty(len(self.rows))
-        multiply(self.rows.start, self.rows.dof, self.rows.weight, x.reshape(-1), wanted)
-        np.subtract(self.goal, wanted, out=wanted)
-        if np.abs(wanted).max() <= ARRIVED * (self.body.size + np.abs(self.goal).max()):
+        r = self.rows
+        if find_distances(r.start, r.dof, r.weight, x.reshape(-1), self.goal, self.near, wanted):
             return None
         return prescribed(self.rows, wanted, len(x)).reshape(-1, 3)
 

@@ -73,8 +73,10 @@ class ImplicitEuler:
         damping = body.stiffness_damping / dt
         inertia, weight, centre, load = self._wells(now.v, end, dt)
         # Free parts fly and fall, pinned ones go on as they went: exact for a body that does not deform.
-        falling = held.is_flying[body.part][:, None] * (body.mass / weight)[:, None] * self.gravity
-        guess = centre + falling
+        guess = centre
+        if held.is_flying.any():
+            is_flying = held.is_flying[body.part][:, None]
+            guess = centre + is_flying * (body.mass / weight)[:, None] * self.gravity
         if now.shaken > HELPLESS:
             weight, centre = self._pulled(now, weight, centre, load)
         increment = Increment(now, inertia, weight, centre, load, damping, held, guess)
@@ -85,8 +87,8 @@ class ImplicitEuler:
                 f"at {end:.4g} s the positions are no longer finite; use smaller time steps or a softer material"
             )
         state_out.time = end
-        state_out.v[:] = newton.u / dt
-        state_out.x[:] = now.x + newton.u
+        np.divide(newton.u, dt, out=state_out.v)
+        np.add(now.x, newton.u, out=state_out.x)
         state_out.rotation[:] = newton.work.rotation
         state_out.pair[:], state_out.trapped[:] = now.pair, now.trapped
         state_out.debt, state_out.shaken, state_out.grips = now.debt, now.shaken, now.grips

@@ -11,6 +11,7 @@ import numpy as np
 from sim.coarse_space_kernels import turn_groups
 from sim.constraints_kernels import project
 from sim.contact.response_kernels import (
+    Touch,
     add_contact_forces,
     contact_block,
     contact_energy_and_forces,
@@ -27,9 +28,18 @@ from sim.elasticity_kernels import (
     tet_add_stiffness,
     tet_energy_and_forces,
 )
-from sim.linear_solvers_kernels import dot, invert_diagonal, multiply, residual_norm, solve
+from sim.linear_solvers_kernels import (
+    Constraints,
+    Matrix,
+    Preconditioner,
+    dot,
+    invert_diagonal,
+    multiply,
+    residual_norm,
+    solve,
+)
 from sim.matrix_kernels import solve_symmetric
-from toolkit.compile_kernels import njit, njit_inside
+from toolkit.compile_kernels import by_reference, njit, njit_called, njit_inside
 
 SUFFICIENT = 1e-4  # Armijo: a step must lower E by this fraction of what its slope promises
 SHORTEST = 1e-6  # of a Newton step that the line search still tries
@@ -114,6 +124,8 @@ class Work(NamedTuple):
     """Right-hand side of a linear solve with contacts, shape (n, 3)."""
     base: np.ndarray
     """Matrix blocks without those of contacts."""
+    x: np.ndarray
+    """Positions x + u, shape (n, 3)."""
 
 
 class Limits(NamedTuple):
@@ -127,19 +139,56 @@ class Limits(NamedTuple):
     differential: int
 
 
+refer_shape, refer_task = by_reference(Shape), by_reference(Task)
+refer_springs, refer_touch, refer_matrix = (by_reference(t) for t in (SpringArrays, Touch, Matrix))
+refer_preconditioner, refer_constraints = by_reference(Preconditioner), by_reference(Constraints)
+refer_work = by_reference(Work)
+
+
+@njit_called
+def clear(out):
+    """out = 0, for arrays of rows."""
+    for i in range(out.shape[0]):
+        for k in range(out.shape[1]):
+            out[i, k] = 0.0
+
+
+@njit_called
+def copy(a, out):
+    """out = a, shape (n, 3)."""
+    for i in range(out.shape[0]):
+        for k in range(3):
+            out[i, k] = a[i, k]
+
+
+@njit_called
+def add(a, b, out):
+    """out = a + b, shape (n, 3)."""
+    for i in range(out.shape[0]):
+        for k in range(3):
+            out[i, k] = a[i, k] + b[i, k]
+
+
+@njit_called
+def copy_flat(a, out):
+    """out = a, flat."""
+    for i in range(out.shape[0]):
+        out[i] = a[i]
+
+
 @njit
 def find_elastic_forces(shape, hourglass, x, pair, trapped, work):
     """Elastic energy and forces at x, into the work arrays, unless they are there already."""
-    is_known = True
+    is_known, known = True, work.elastic_x
     for i in range(x.shape[0]):
         for k in range(3):
-            is_known = is_known and work.elastic_x[i, k] == x[i, k]
+            is_known = is_known and known[i, k] == x[i, k]
         if not is_known:
             break
     if is_known:
         return
     s = shape
-    work.elastic_force[:] = 0.0
+    clear(work.elastic_force)
     if hourglass is None:
         energy, degenerate = tet_energy_and_forces(
             x,
@@ -174,40 +223,50 @@ def find_elastic_forces(shape, hourglass, x, pair, trapped, work):
                 work.elastic_force,
             )
     work.elastic[0], work.elastic[1] = energy, degenerate
-    work.elastic_x[:] = x
+    copy(x, known)
 
 
-@njit
+@njit_called
 def value(shape, hourglass, task, springs, touch, matrix, work, is_damped, u, out_force):
     """E(u) [J], and its negative gradient [N] in out_force."""
-    x = task.x + u
+    x = work.x
+    add(task.x, u, x)
     find_elastic_forces(shape, hourglass, x, task.pair, task.trapped, work)
     energy = work.elastic[0]
+    centre, weight, load, elastic_force = task.centre, task.weight, task.load, work.elastic_force
     for i in range(u.shape[0]):
         for k in range(3):
-            d = u[i, k] - task.centre[i, k]
-            energy += 0.5 * task.weight[i] * d * d - task.load[i, k] * u[i, k]
-            out_force[i, k] = work.elastic_force[i, k] + task.load[i, k] - task.weight[i] * d
+            d = u[i, k] - centre[i, k]
+            energy += 0.5 * weight[i] * d * d - load[i, k] * u[i, k]
+            out_force[i, k] = elastic_force[i, k] + load[i, k] - weight[i] * d
     if springs.stiffness.shape[0]:
         energy += spring_energy_and_forces(x, springs, out_force)
     if is_damped:
-        flat, force = u.reshape(-1), out_force.reshape(-1)
-        multiply(matrix.start, matrix.column, work.damping, flat, work.ap)
-        energy += 0.5 * dot(flat, work.ap)
+        flat, force, damped = u.reshape(-1), out_force.reshape(-1), work.ap
+        multiply(matrix.start, matrix.column, work.damping, flat, damped)
+        energy += 0.5 * dot(flat, damped)
         for i in range(flat.shape[0]):
-            force[i] -= work.ap[i]
+            force[i] -= damped[i]
     if touch.gap.shape[0]:
-        work.smooth[:] = out_force
+        copy(out_force, work.smooth)
         energy += contact_energy_and_forces(touch, u, out_force)
     return energy
 
 
-@njit
+@njit_called
 def assemble(shape, hourglass, task, springs, matrix, work, is_damped, differential, out_inverse):
     """The matrix at x + u: elastic, damping (that of u = 0), wells, springs. Returns sqrt of its trace."""
-    s, blocks = shape, matrix.blocks
-    blocks[:] = 0.0
-    x = task.x + work.u
+    s, blocks, start, damping, weight = (
+        shape,
+        matrix.blocks,
+        matrix.start,
+        work.damping,
+        task.weight,
+    )
+    for i in range(blocks.shape[0]):
+        blocks[i] = 0.0
+    x = work.x
+    add(task.x, work.u, x)
     if hourglass is None:
         tet_add_stiffness(
             x,
@@ -247,21 +306,22 @@ def assemble(shape, hourglass, task, springs, matrix, work, is_damped, different
             )
     if task.damping > 0.0:
         if not is_damped:
+            factor = task.damping
             for i in range(blocks.shape[0]):
-                work.damping[i] = task.damping * blocks[i]
+                damping[i] = factor * blocks[i]
         for i in range(blocks.shape[0]):
-            blocks[i] += work.damping[i]
+            blocks[i] += damping[i]
     for i in range(x.shape[0]):
-        o = 9 * matrix.start[i]
-        blocks[o] += task.weight[i]
-        blocks[o + 4] += task.weight[i]
-        blocks[o + 8] += task.weight[i]
+        o = 9 * start[i]
+        blocks[o] += weight[i]
+        blocks[o + 4] += weight[i]
+        blocks[o + 8] += weight[i]
     if springs.stiffness.shape[0]:
         add_springs(matrix, springs)
-    return invert_diagonal(matrix.start, blocks, out_inverse)
+    return invert_diagonal(start, blocks, out_inverse)
 
 
-@njit
+@njit_inside
 def spring_energy_and_forces(x, springs, out_force):
     """Energy [J] of springs stiffness/2 |B (J x - target)|^2 from points to targets; adds the forces [N]."""
     total = 0.0
@@ -286,18 +346,16 @@ def spring_energy_and_forces(x, springs, out_force):
     return total
 
 
-@njit
+@njit_inside
 def add_springs(matrix, springs):
     """Add the springs' stiffness to the blocks; the nodes of a point belong to one element, so every block exists."""
     for p in range(springs.nodes.shape[0]):
         b = springs.blocked[p]
-        add_point_block(
-            *(matrix, springs.nodes[p], springs.weights[p], springs.stiffness[p]),
-            (b[0], b[1], b[2], b[3], b[4], b[5]),
-        )
+        block = (b[0], b[1], b[2], b[3], b[4], b[5])
+        add_point_block(matrix, springs.nodes[p], springs.weights[p], springs.stiffness[p], block)
 
 
-@njit
+@njit_inside
 def add_contacts(matrix, touch):
     """Add the stiffness of the springs that stand for contacts to the blocks."""
     for c in range(touch.gap.shape[0]):
@@ -305,7 +363,7 @@ def add_contacts(matrix, touch):
             add_point_block(matrix, touch.nodes[c], touch.weights[c], 1.0, contact_block(touch, c))
 
 
-@njit
+@njit_inside
 def add_point_block(matrix, nodes, weights, scale, b):
     """Add J^T (scale B) J of one point to the upper blocks; B as (00, 11, 22, 01, 02, 12)."""
     start, column, out_blocks = matrix.start, matrix.column, matrix.blocks
@@ -342,10 +400,11 @@ def search(shape, hourglass, task, springs, touch, matrix, work, is_damped, ener
         return energy, 0.0
     noise = ROUNDING * (abs(energy) + abs(work.elastic[0])) + shape.rounding
     taken = 1.0
+    u, direction, trial = work.u, work.direction, work.trial
     while taken >= SHORTEST:
-        for i in range(work.u.shape[0]):
+        for i in range(u.shape[0]):
             for k in range(3):
-                work.trial[i, k] = work.u[i, k] + taken * work.direction[i, k]
+                trial[i, k] = u[i, k] + taken * direction[i, k]
         new = value(
             shape,
             hourglass,
@@ -359,8 +418,8 @@ def search(shape, hourglass, task, springs, touch, matrix, work, is_damped, ener
             work.trial_force,
         )
         if new <= energy + SUFFICIENT * taken * slope + noise:
-            work.u[:] = work.trial
-            work.force[:] = work.trial_force
+            copy(work.trial, work.u)
+            copy(work.trial_force, work.force)
             return new, taken
         if math.isfinite(new):
             curve = new - energy - taken * slope
@@ -386,13 +445,13 @@ def reach_pins(shape, hourglass, task, springs, touch, matrix, work, is_damped):
         task.moved,
         work.trial_force,
     )
-    work.u[:] = work.direction
+    copy(work.direction, work.u)
     energy = value(
         shape, hourglass, task, springs, touch, matrix, work, is_damped, work.u, work.force
     )
     if energy <= base:
         return energy
-    work.u[:] = task.moved
+    copy(task.moved, work.u)
     return value(
         shape, hourglass, task, springs, touch, matrix, work, is_damped, work.u, work.force
     )
@@ -404,12 +463,13 @@ def balance_parts(task, springs, touch, part, sums, out_u):
 
     Elastic forces cancel within a part, so a truncated solve leaves an error in the momentum that one shift mends.
     """
-    sums[:] = 0.0  # force, then stiffness (00, 11, 22, 01, 02, 12) of each part
+    weight, load, centre, is_free = task.weight, task.load, task.centre, task.is_free
+    clear(sums)  # force, then stiffness (00, 11, 22, 01, 02, 12) of each part
     for i in range(out_u.shape[0]):
         c = part[i]
         for k in range(3):
-            sums[c, 3 + k] += task.weight[i]
-            sums[c, k] += task.load[i, k] - task.weight[i] * (out_u[i, k] - task.centre[i, k])
+            sums[c, 3 + k] += weight[i]
+            sums[c, k] += load[i, k] - weight[i] * (out_u[i, k] - centre[i, k])
     for p in range(springs.stiffness.shape[0]):
         c, b, k = part[springs.nodes[p, 0]], springs.blocked[p], springs.stiffness[p]
         dx, dy, dz = -springs.target[p, 0], -springs.target[p, 1], -springs.target[p, 2]
@@ -434,10 +494,12 @@ def balance_parts(task, springs, touch, part, sums, out_u):
             for m in range(6):
                 sums[c, 3 + m] += b[m]
     for c in range(sums.shape[0]):
-        sums[c, :3] = solve_symmetric(sums[c, 3:], sums[c, 0], sums[c, 1], sums[c, 2])
+        sums[c, 0], sums[c, 1], sums[c, 2] = solve_symmetric(
+            sums[c, 3:], sums[c, 0], sums[c, 1], sums[c, 2]
+        )
     for i in range(out_u.shape[0]):
         c = part[i]
-        if task.is_free[c]:
+        if is_free[c]:
             for k in range(3):
                 out_u[i, k] += sums[c, k]
 
@@ -456,13 +518,13 @@ def solve_for_direction(matrix, m, c, touch, limits, floor, work):
             *(limits.linear_iterations, direction, work.r, work.z, work.p, work.ap),
         )
         return iterations, first
-    work.base[:] = matrix.blocks
+    copy_flat(matrix.blocks, work.base)
     total, norm = 0, 0.0
     for number in range(MOST_PASSES):
-        matrix.blocks[:] = work.base
+        copy_flat(work.base, matrix.blocks)
         add_contacts(matrix, touch)
         invert_diagonal(matrix.start, matrix.blocks, m.inverse)
-        work.model_force[:] = work.smooth
+        copy(work.smooth, work.model_force)
         add_contact_forces(touch, work.u, work.model_force)
         iterations, first, _ = solve(
             *(matrix, m, c, work.model_force.reshape(-1), limits.linear_tolerance, floor),
@@ -471,7 +533,7 @@ def solve_for_direction(matrix, m, c, touch, limits, floor, work):
         total += iterations
         if number == 0:
             norm = first
-        work.trial[:] = work.u + work.direction
+        add(work.u, work.direction, work.trial)
         if look_at_contacts(touch, work.trial):
             continue
         if number == MOST_PASSES - 1 or not raise_planes(touch, work.trial):
@@ -487,10 +549,12 @@ def minimise(
 
     Returns Newton steps, linear iterations, whether the residual was seen to be small enough, the shortest fraction.
     """
-    m, c = preconditioner, constraints
+    shape, task, springs = refer_shape(*shape), refer_task(*task), refer_springs(*springs)
+    touch, matrix, work = refer_touch(*touch), refer_matrix(*matrix), refer_work(*work)
+    m, c = refer_preconditioner(*preconditioner), refer_constraints(*constraints)
     b, direction = work.force.reshape(-1), work.direction.reshape(-1)
     turn_groups(task.x, m.group, m.mode, m.turn)
-    work.u[:] = 0.0
+    clear(work.u)
     is_damped = (
         task.damping < 0.0
     )  # not yet: the damping of a step is made from the matrix at its start
@@ -502,10 +566,10 @@ def minimise(
     )
     is_damped = task.damping > 0.0
     floor = limits.precision * scale
-    work.direction[:] = task.guess
+    copy(task.guess, work.direction)
     project(direction, c.fixed, c.basis_start, c.basis_dof, c.basis_value)
     if task.moved.shape[0]:
-        work.direction[:] += task.moved
+        add(work.direction, task.moved, work.direction)
     look_at_contacts(touch, work.direction)
     newton = linear = 0
     goal, taken, shortest, is_converged = 0.0, 1.0, 1.0, False
@@ -529,7 +593,7 @@ def minimise(
         if newton == 1 and taken == 0.0:
             # A truncated solve from the guess may point uphill; from zero it never does.
             if touch.gap.shape[0]:
-                matrix.blocks[:] = work.base
+                copy_flat(work.base, matrix.blocks)
         else:
             shortest = min(shortest, taken)
             if taken == 0.0 or newton >= limits.newton_iterations:
@@ -541,7 +605,7 @@ def minimise(
                 *(shape, hourglass, task, springs, matrix, work, is_damped, limits.differential),
                 m.inverse,
             )
-        work.direction[:] = 0.0
+        clear(work.direction)
     if touch.gap.shape[0]:
         move_out(touch, work.r[: work.u.shape[0]], work.trial, work.u)
         # Friction changes as a body is shifted, so that takes more than one.

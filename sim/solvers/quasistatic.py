@@ -97,5 +97,6 @@ def equilibrium(
 
 
 def _increment(state, load, held) -> Increment:
-    none = np.zeros_like(state.x)
-    return Increment(state, none[:, 0], none[:, 0], none, load, 0.0, held, none)
+    # Not a column of the rows: kernels would be compiled once more for an array with gaps.
+    weight, none = np.zeros(len(state.x)), np.zeros_like(state.x)
+    return Increment(state, weight, weight, none, load, 0.0, held, none)

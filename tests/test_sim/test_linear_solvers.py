@@ -6,28 +6,25 @@ from beams import beam_hexes, beam_tets, end_nodes
 from scipy.linalg import block_diag, null_space
 from scipy.sparse import bsr_matrix
 
+from sim import linear_solvers_kernels as kernels
 from sim.bodies import SoftBody
 from sim.cage import Cage
 from sim.coarse_space import coarse_space
 from sim.coarse_space_kernels import turn_groups
 from sim.constraints import constraint_rows, joined_rows, projection
 from sim.elasticity import add_stiffness, energy_and_forces
-from sim.linear_solvers_kernels import (
-    Constraints,
-    Matrix,
-    Preconditioner,
-    dot,
-    invert_diagonal,
-    multiply,
-    precondition,
-    residual_norm,
-    solve,
-)
+from sim.linear_solvers_kernels import Constraints, Matrix, Preconditioner
 from sim.materials import Corotated
 from sim.matrix_pattern import matrix_pattern
 from sim.pins import Pin
 from sim.points import embedded_points, node_points
 from sim.rotations_kernels import matrix_of
+from toolkit.compile_kernels import njit
+
+# These are called by kernels only, and would be Python here.
+residual_norm = kernels.residual_norm
+dot, multiply, solve = njit(kernels.dot), njit(kernels.multiply), njit(kernels.solve)
+precondition, invert_diagonal = njit(kernels.precondition), njit(kernels.invert_diagonal)
 
 TURN = np.array(matrix_of(0.5, 0.1, -0.7, 0.5)).reshape(3, 3)
 MANY = 100_000

@@ -415,7 +415,7 @@ def test_the_shortest_scene_has_all_the_defaults(shot):
     assert scene.frames == (1, 72) and scene.fps == 24.0 and scene.substeps is None
     assert scene.seed == 0 and scene.quality == "standard"
     assert scene.gravity == (0.0, 0.0, -9.81) and scene.wind == (0.0, 0.0, 0.0)
-    assert scene.output.path is None and scene.output.up_axis == "Y"
+    assert scene.output.path is None and scene.output.up_axis is None
     assert scene.output.scale == 1.0 and scene.output.velocities is False
     assert scene.colliders == ()
     (body,) = scene.bodies
