@@ -19,6 +19,7 @@ from sim.contact.response_kernels import Touch
 from toolkit.arrays import frozen
 
 STIFFNESS = 100.0  # k in effective masses over dt^2: a body at rest sinks in by about g dt^2 / 10
+LIGHT = 0.25  # of the mean effective mass: points are not taken to be lighter
 TOLERANCE = 0.01  # of the body's size, and
 THIN = 0.25  # of the collider's: depth below a plane that may be left
 MARGIN = 0.002  # of the body's size: how near a predicted point must come to be a candidate
@@ -79,7 +80,7 @@ class Contacts:
         self.tolerance = np.minimum(
             TOLERANCE * body.size, THIN * np.array([c.thickness for c in colliders])
         )
-        self.mean_mass = float(self.points.mass.mean())
+        self.least_mass = LIGHT * float(self.points.mass.mean())
         self.room = 64
 
     def during(self, start: float, end: float) -> ColliderArrays:
@@ -166,8 +167,8 @@ class Contacts:
             gap = self._bounced(found, gap, along, v, dt)
         # Points of one element share one stiffness: how fine the surface is must not matter.
         share = np.bincount(p.element[point])[p.element[point]]
-        # Elements that are all but empty carry as much as others.
-        stiffness = STIFFNESS * np.maximum(p.mass[point], self.mean_mass) / (share * dt * dt)
+        # Elements that are all but empty carry what others do.
+        stiffness = STIFFNESS * np.maximum(p.mass[point], self.least_mass) / (share * dt * dt)
         slip = -carried
         row, known = self.known(found, grips)
         slip[known] += grips.drag[row] / stiffness[known, None]

@@ -107,7 +107,8 @@ class Newton:
             *(np.zeros(3 * n) for _ in range(4)),
             np.zeros((int(body.part.max()) + 1, 9)),
             *(np.full((n, 3), np.nan), np.zeros((n, 3)), np.zeros(2)),
-            *(np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(blocks), np.zeros((n, 3))),
+            *(np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(blocks)),
+            *(np.zeros((n, 3)), np.zeros((n, 3))),
         )
         self.preconditioner: Preconditioner | None = None
         self.prepared_for: tuple = ()

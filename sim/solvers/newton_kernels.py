@@ -45,6 +45,7 @@ SUFFICIENT = 1e-4  # Armijo: a step must lower E by this fraction of what its sl
 SHORTEST = 1e-6  # of a Newton step that the line search still tries
 ROUNDING = 1e-13  # of the energies at hand: a rise below this is none
 BALANCING = 4  # shifts of a body that touches something
+SHORTEST_PASS = 0.05  # of the way from one pass to the next
 MOST_PASSES = 20  # in which a linear solve finds out which contacts are pressed and which slip
 
 
@@ -126,6 +127,8 @@ class Work(NamedTuple):
     """Matrix blocks without those of contacts."""
     x: np.ndarray
     """Positions x + u, shape (n, 3)."""
+    before: np.ndarray
+    """Direction that the pass before came to, shape (n, 3)."""
 
 
 class Limits(NamedTuple):
@@ -505,6 +508,31 @@ def balance_parts(task, springs, touch, part, sums, out_u):
 
 
 @njit_inside
+def shorten_pass(matrix, touch, work):
+    """Go from the direction of the pass before to the new one only as far as E, but for the contacts linear, falls.
+
+    Whole steps may go back and forth between sets of pressed contacts for ever; E is convex here, so these arrive.
+    """
+    change, direction, before = work.p, work.direction.reshape(-1), work.before.reshape(-1)
+    for i in range(change.shape[0]):
+        change[i] = direction[i] - before[i]
+    multiply(matrix.start, matrix.column, work.base, change, work.ap)
+    slope = dot(before, work.ap) - dot(work.smooth.reshape(-1), change)
+    curve = dot(change, work.ap)
+    add(work.u, work.before, work.trial)
+    energy = contact_energy_and_forces(touch, work.trial, work.trial_force)
+    taken = 1.0
+    while taken > SHORTEST_PASS:
+        for i in range(change.shape[0]):
+            direction[i] = before[i] + taken * change[i]
+        add(work.u, work.direction, work.trial)
+        new = contact_energy_and_forces(touch, work.trial, work.trial_force)
+        if taken * slope + 0.5 * taken * taken * curve + new <= energy:
+            break
+        taken *= 0.5
+
+
+@njit_inside
 def solve_for_direction(matrix, m, c, touch, limits, floor, work):
     """Newton's direction from u, starting with the one given; returns iterations and the first residual's norm.
 
@@ -533,6 +561,9 @@ def solve_for_direction(matrix, m, c, touch, limits, floor, work):
         total += iterations
         if number == 0:
             norm = first
+        else:
+            shorten_pass(matrix, touch, work)
+        copy(work.direction, work.before)
         add(work.u, work.direction, work.trial)
         if look_at_contacts(touch, work.trial):
             continue
