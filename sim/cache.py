@@ -108,7 +108,8 @@ class Cache:
             ) from None
         except (OSError, ValueError, EOFError) as error:
             raise CacheError(f"{path}: no readable frame; bake again with --force") from error
-        if array.shape != (sum(self.facts.vertex_counts), 3) or array.dtype != np.float32:
+        wanted = (sum(self.facts.vertex_counts), 3), np.float32
+        if not isinstance(array, np.ndarray) or (array.shape, array.dtype) != wanted:
             raise CacheError(f"{path}: belongs to another bake; bake again with --force")
         return np.split(array, np.cumsum(self.facts.vertex_counts)[:-1])
 
@@ -191,6 +192,11 @@ def open_cache(folder: str | os.PathLike) -> Cache:
         for name in ("frames", "names", "vertex_counts"):
             values[name] = tuple(values[name])
         facts = Facts(**values)
+        first, last = facts.frames
+        if not all(isinstance(number, int) for number in (first, last, *facts.vertex_counts)):
+            raise TypeError("frames and vertex_counts must be whole numbers")
+        if len(facts.vertex_counts) != len(facts.names):
+            raise ValueError("names and vertex_counts must be as many")
         meshes = [_read_mesh(folder / f"mesh_{k}.npz", name) for k, name in enumerate(facts.names)]
     except CacheError:
         raise

@@ -111,7 +111,7 @@ def bake(context, scene, dry_run, seed, **options):
     if seed is not None:
         entry = dataclasses.replace(entry, seed=seed)
     if dry_run:
-        _describe(console, entry, scene, options)
+        _describe(console, _changed(entry, options), scene)
         return
     facts = _run(context, console, entry, options)
     console.result(facts, _bake_text(facts))
@@ -259,14 +259,19 @@ def _dropped(mesh: Path, preset: str, height, resolution, element):
     return scene_of({"body": [body], "collider": [{"kind": "plane"}]}, Path.cwd())
 
 
+def _changed(scene, options: dict[str, Any]):
+    """The scene with what the options say in place of its own."""
+    names = ("frames", "fps", "substeps", "quality")
+    changes = {name: options[name] for name in names if options.get(name) is not None}
+    return dataclasses.replace(scene, **changes)
+
+
 def _job(context, scene, options: dict[str, Any]):
     """The job that a scene and the options ask for."""
     from sim.export.files import Export
     from sim.job import Job
 
-    names = ("frames", "fps", "substeps", "quality")
-    changes = {name: options[name] for name in names if options.get(name) is not None}
-    scene = dataclasses.replace(scene, **changes)
+    scene = _changed(scene, options)
     outputs = list(options.get("outputs") or ([scene.output.path] if scene.output.path else []))
     if not outputs and options.get("cache") is None:
         raise click.UsageError("where to? give -o, or output.path in the scene", context)
@@ -317,7 +322,7 @@ def _run(context, console: Console, scene, options) -> dict[str, Any]:
     return facts
 
 
-def _describe(console: Console, scene, path, options):
+def _describe(console: Console, scene, path):
     """What --dry-run says."""
     from sim.shot import build_shot
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sim.bake import Bake, Progress, bake
+from sim.errors import SettingsError
 from sim.export.files import Export, write_export
 from sim.preview import check_preview, write_preview
 from sim.report import write_report
@@ -44,9 +45,13 @@ class Job:
             export.check()
         if self.preview is not None:
             check_preview(self.preview)
-        for path in (self.preview, self.report):
-            if path is not None:
-                check_writable(path)
+        pictures = [path for path in (self.preview, self.report) if path is not None]
+        for path in pictures:
+            check_writable(path)
+        paths = [path.resolve() for path in (*(export.path for export in self.exports), *pictures)]
+        for path in paths:
+            if paths.count(path) > 1:
+                raise SettingsError(f"{path}: is to be written twice; give each output a name")
 
 
 def run_job(

@@ -56,6 +56,11 @@ def read_job(path: str | Path):
     unknown = sorted(set(values) - set(KEYS))
     if unknown:
         raise SceneError(f"{path}: {unknown[0]}: not a key of a job; use {', '.join(KEYS)}")
+    for name, kinds in (("scene", dict | str), ("cache", str)):
+        if not isinstance(values[name], kinds):
+            raise SceneError(
+                f"{path}: {name}: expected a path, got {values[name]!r}; write it again"
+            )
     folder = path.resolve().parent
     scene = values["scene"]
     scene = scene_of(scene, folder) if isinstance(scene, dict) else read_scene_file(folder / scene)

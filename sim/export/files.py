@@ -44,6 +44,13 @@ class Export:
     def check(self) -> None:
         """Stop before the work if the file could not be written after it."""
         _ = self.kind
+        if self.up_axis not in (None, "Y", "Z"):
+            raise SettingsError(f"{self.path}: up_axis must be Y or Z, got {self.up_axis!r}")
+        is_number = isinstance(self.scale, int | float) and not isinstance(self.scale, bool)
+        if not is_number or not 0.0 < self.scale < float("inf"):
+            raise SettingsError(
+                f"{self.path}: scale must be a number above 0, units per metre, got {self.scale!r}"
+            )
         check_writable(self.path)
 
 
@@ -62,8 +69,8 @@ def write_export(
     if kind == ".obj":
         with ObjSequenceWriter(export.path, meshes, **common) as writer:
             _stream(cache, writer, slice(None), progress)
-        stem = export.path.stem
-        return sorted(export.path.parent.glob(f"{stem}_*.obj"))
+        first, last = facts.frames
+        return [writer.frame_path(frame) for frame in range(first, last + 1)]
     paths = body_paths(export.path, facts.names)
     for number, (path, mesh) in enumerate(zip(paths, meshes, strict=True)):
         if kind == ".pc2":

@@ -5,6 +5,7 @@ as fast as the disk needs it (50,000 vertices in about 0.2 s). Faces and texture
 """
 
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +36,13 @@ class ObjSequenceWriter(FrameWriter):
         ]
         yield
 
+    def frame_path(self, frame: int) -> Path:
+        """Where a frame is written."""
+        return self.path.with_name(f"{self.path.stem}_{frame:04d}.obj")
+
     def _write_frame(self, points, velocities):
         frame = self.first_frame + self.frames_written
-        with atomic_file(self.path.with_name(f"{self.path.stem}_{frame:04d}.obj")) as draft:
+        with atomic_file(self.frame_path(frame)) as draft:
             draft.write_bytes("".join(self._texts(points)).encode())
 
     def _texts(self, points):

@@ -13,11 +13,12 @@ from tiny_shots import (
     violent_document,
 )
 
-from sim.bake import COLUMNS, bake
+from sim.bake import COLUMNS, _Run, bake
 from sim.cache import open_cache
 from sim.errors import CacheError, Cancelled, SolverError
 from sim.simulation import simulate
 from sim.solvers.implicit import ImplicitEuler
+from sim.state import start_state
 
 FIRST, LAST = 1001, 1010
 
@@ -137,6 +138,25 @@ def test_energies_volume_and_contacts_are_those_of_a_fall(tmp_path):
         assert (result.column(name)[1:] > 0.0).all() and result.column(name)[0] == 0.0
     assert (result.column("newton_iterations")[1:] >= 4).all()
     assert (result.column("contact_seconds") >= 0.0).all()
+
+
+@pytest.mark.parametrize("scales", [(0.9, 1.0), (1.05, 0.9), (1.1, 0.95)])
+def test_the_measures_of_several_bodies_are_sums_and_the_worst(scales, tmp_path):
+    content = document(tmp_path, frames=(1, 1))
+    row = content["body"][0]
+    content["body"] = [{**row, "name": "a"}, {**row, "name": "b"}]
+    shot = shot_of(tmp_path, content)
+    states = [start_state(body) for body in shot.scene.bodies]
+    for state, scale in zip(states, scales, strict=True):
+        state.x *= scale
+        state.v[:] = (0.0, 3.0, 4.0)
+    cache = bake(shot, tmp_path / "a.bake").cache
+    found = dict(zip(COLUMNS, _Run(shot, cache, None, None)._measured(7, states), strict=True))
+    worst = max((scale**3 - 1.0 for scale in scales), key=abs)
+    assert found["frame"] == 7 and found["volume_error"] == pytest.approx(worst)
+    assert found["min_J"] == pytest.approx(min(scales) ** 3)
+    mass = sum(body.mass.sum() for body in shot.scene.bodies)
+    assert found["kinetic_energy"] == pytest.approx(12.5 * mass)
 
 
 def test_progress_rises_and_knows_every_step(tmp_path):

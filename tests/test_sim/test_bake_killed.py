@@ -112,7 +112,8 @@ def test_ctrl_c_leaves_with_130_and_keeps_what_is_finished(scene, whole, tmp_pat
     assert len(told) == 1 and told[0].startswith("jellycage: ") and "interrupted" in told[0]
     done = open_cache(cache).frames_done()
     assert 3 <= len(done) < FRAMES[1] - FRAMES[0] + 1
-    assert open_cache(cache).read_checkpoint().frame >= FRAMES[0] + 2
+    # The signal may come after a frame is told of and before the checkpoint has it: that one is baked again.
+    assert open_cache(cache).read_checkpoint().frame >= done[-1] - 1
     assert not [path for path in cache.iterdir() if path.name.startswith(".")]
     process = started(scene, cache, "--resume")
     _, errors = process.communicate(timeout=300)

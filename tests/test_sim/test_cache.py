@@ -2,11 +2,13 @@
 
 import dataclasses
 import errno
+import io
 import json
 import os
 
 import numpy as np
 import pytest
+from mesh_files import npy_bytes
 from tiny_shots import is_leftover, state_bits, tiny_shot
 
 import sim.cache
@@ -127,6 +129,29 @@ def test_a_checkpoint_comes_back_to_the_last_bit(contacts, tmp_path):
             assert type(getattr(got, field.name)) is type(getattr(state, field.name))
 
 
+def test_frames_are_on_the_disk_before_the_checkpoint_that_vouches_for_them(tmp_path, monkeypatch):
+    cache = new_cache(tmp_path)
+    for frame in (-2, -1):
+        cache.write_frame(frame, positions(1), positions(2))
+    order, fsync, replace = [], os.fsync, os.replace
+
+    def seen_fsync(handle):
+        order.append(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    def seen_replace(source, target):
+        order.append(os.path.basename(target))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", seen_fsync)
+    monkeypatch.setattr(os, "replace", seen_replace)
+    cache.write_checkpoint(
+        Checkpoint(-1, [distinct_state(1), distinct_state(2)], np.zeros((2, 12)))
+    )
+    assert order[-1] == CHECKPOINT
+    assert {path.stat().st_ino for path in tmp_path.glob("*.npy")} <= set(order[:-1])
+
+
 def test_a_copy_of_a_state_has_every_field_and_shares_no_array():
     state = distinct_state(4)
     copy = state.copy()
@@ -192,6 +217,20 @@ def test_facts_with_a_key_too_many_are_refused(tmp_path):
     refused(lambda: open_cache(tmp_path))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"vertex_counts": ["a", "b"]}, {"frames": [1]}, {"vertex_counts": [3, 9]}, {"names": ["tri"]}],
+    ids=str,
+)
+def test_facts_that_do_not_fit_are_refused(change, tmp_path):
+    new_cache(tmp_path).write_frame(1, positions(1), positions(2))
+    facts = json.loads((tmp_path / FACTS).read_text())
+    (tmp_path / FACTS).write_text(json.dumps(facts | change))
+    assert "--force" in refused(
+        lambda: (open_cache(tmp_path).frame(1), open_cache(tmp_path).frame_count)
+    )
+
+
 @pytest.mark.parametrize("content", [b"", b"PK\3\4", None])
 def test_a_broken_or_missing_mesh_is_refused(content, tmp_path):
     new_cache(tmp_path)
@@ -200,10 +239,10 @@ def test_a_broken_or_missing_mesh_is_refused(content, tmp_path):
     assert "--force" in refused(lambda: open_cache(tmp_path))
 
 
-def npy(array):
-    from mesh_files import npy_bytes
-
-    return npy_bytes(array)
+def npz():
+    file = io.BytesIO()
+    np.savez(file, array=np.zeros((7, 3), np.float32))
+    return file.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -212,12 +251,13 @@ def npy(array):
         "missing": (None, "--resume"),
         "empty": (b"", "no readable frame"),
         "foreign": (b"hello, this is no array at all", "no readable frame"),
-        "cut": (npy(np.zeros((7, 3), np.float32))[:-8], "no readable frame"),
+        "cut": (npy_bytes(np.zeros((7, 3), np.float32))[:-8], "no readable frame"),
         "pickle": (b"\x80\x04K\x01.", "no readable frame"),
-        "count": (npy(np.zeros((8, 3), np.float32)), "another bake"),
-        "doubles": (npy(np.zeros((7, 3))), "another bake"),
+        "count": (npy_bytes(np.zeros((8, 3), np.float32)), "another bake"),
+        "doubles": (npy_bytes(np.zeros((7, 3))), "another bake"),
+        "archive": (npz(), "--force"),
     }.values(),
-    ids=["missing", "empty", "foreign", "cut", "pickle", "count", "doubles"],
+    ids=["missing", "empty", "foreign", "cut", "pickle", "count", "doubles", "archive"],
 )
 def test_broken_frames_are_refused(content, words, tmp_path):
     cache = new_cache(tmp_path)
@@ -259,7 +299,9 @@ def test_other_files_are_left_alone(tmp_path):
 
 def test_the_facts_go_first_when_a_cache_is_removed(tmp_path, monkeypatch):
     """What is left by a crash in the middle is no bake and is not taken for one."""
-    new_cache(tmp_path).write_frame(1, positions(1), positions(2))
+    cache = new_cache(tmp_path)
+    cache.write_frame(1, positions(1), positions(2))
+    cache.write_checkpoint(Checkpoint(1, [distinct_state(1), distinct_state(2)], np.zeros((1, 12))))
     unlink = type(tmp_path).unlink
     removed = []
 

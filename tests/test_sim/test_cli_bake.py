@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,7 +12,15 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 from test_scene_file import FILES, MALFORMED
-from tiny_shots import FLOOR, cube_file, document, frame_digests, write_scene
+from tiny_shots import (
+    FLOOR,
+    cube_file,
+    document,
+    environment,
+    frame_digests,
+    python,
+    write_scene,
+)
 
 from sim.cache import all_frames, open_cache
 from sim.cli import main
@@ -119,8 +128,9 @@ def alembic_points(path):
     for number in range(top.getNumChildren()):
         transform = AbcGeom.IXform(top, top.getChildHeader(number).getName())
         mesh = AbcGeom.IPolyMesh(transform, transform.getChildHeader(0).getName()).getSchema()
-        samples = [mesh.getValue(Abc.ISampleSelector(k)) for k in range(mesh.getNumSamples())]
-        yield np.array([np.array(memoryview(sample.getPositions())) for sample in samples])
+        points = mesh.getPositionsProperty()
+        samples = [points.getValue(k) for k in range(mesh.getNumSamples())]
+        yield np.array([np.array(memoryview(sample)) for sample in samples])
 
 
 def test_progress_lines_tell_frame_substep_time_and_health(finished):
@@ -226,6 +236,19 @@ def test_dry_run_builds_and_writes_nothing(folder):
     assert "substeps" in run("bake", "scene.json", "--dry-run").stdout
 
 
+def test_dry_run_heeds_the_options(folder):
+    options = ["--frames", "5-6", "--fps", "12", "--substeps", "9"]
+    facts = json.loads(run("bake", "scene.json", "--dry-run", "--json", *options).stdout)
+    assert (facts["frames"], facts["fps"], facts["substeps"]) == ([5, 6], 12.0, 9)
+
+
+def test_no_file_is_written_over_by_another_of_the_same_bake(folder):
+    for option in (("-o", "a.abc"), ("--report", "a.abc")):
+        result = run("bake", "scene.json", "-o", "a.abc", *option, "--progress", "none")
+        assert result.exit_code in (2, 3), option
+        assert_one_line(result, result.exit_code)
+
+
 def test_an_unfinished_bake_needs_resume_or_force(folder, monkeypatch):
     def stop(*_):
         raise Cancelled("stopped as asked; finished frames are kept, --resume continues")
@@ -240,6 +263,16 @@ def test_an_unfinished_bake_needs_resume_or_force(folder, monkeypatch):
     )
     assert run("bake", "scene.json", "-o", "a", "--frames", "1-3", "--force", "-q").exit_code == 0
     assert len(frame_digests("a")) == 3
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from sim.cli import main\n"
+        "try: main(['bake', '--help'])\nexcept SystemExit: pass\n"
+        "print(sorted({'numpy', 'numba', 'scipy', 'trimesh', 'meshio'} & set(sys.modules)))"
+    )
+    done = subprocess.run(python("-c", code), capture_output=True, text=True, env=environment())
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
 # ---- drop, presets, check, convert
@@ -302,6 +335,14 @@ def test_convert_makes_files_of_a_bake(ending, finished, tmp_path):
         # The facts in an Alembic file may hold the time of writing; points are compared elsewhere.
         if ending != ".abc":
             assert path.read_bytes() == (folder / path.name).read_bytes()
+
+
+@pytest.mark.parametrize("stem", ["a", "a[1]"])
+def test_the_files_of_a_sequence_are_those_that_were_written(stem, finished, tmp_path):
+    (tmp_path / "a_old.obj").write_text("mine")
+    result = run("convert", finished[0] / "a.bake", tmp_path / f"{stem}.obj", "--json")
+    names = [Path(path).name for path in json.loads(result.stdout)["output"]]
+    assert names == [f"{stem}_{frame}.obj" for frame in range(1001, 1007)]
 
 
 def test_convert_refuses_what_is_no_bake(folder, finished):

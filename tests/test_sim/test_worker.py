@@ -24,16 +24,16 @@ FRAME_KEYS = {"event", "frame", "substep", "fraction", "seconds", "eta", "volume
 
 
 class OpenInput:
-    """A stdin that says nothing, or some lines once it is let go on, and ends."""
+    """A stdin that says some lines once it is let go on, and then ends or stays open."""
 
     def __init__(self, lines=(), *, ends=False):
         self.lines, self.ends, self.go_on = lines, ends, threading.Event()
 
     def __iter__(self):
-        if not self.lines and not self.ends:
-            threading.Event().wait(60.0)
         self.go_on.wait(60.0)
         yield from self.lines
+        if not self.ends:
+            threading.Event().wait(60.0)
 
 
 def write_job(folder, **changes):
@@ -101,13 +101,13 @@ def test_slow_frames_are_told_of_in_between(tmp_path, monkeypatch, capsys):
 def test_cancel_and_the_end_of_stdin_stop_it_and_keep_frames(way, tmp_path, monkeypatch, capsys):
     whole = write_job(tmp_path, cache="whole.bake")
     assert run(whole, monkeypatch, capsys)[0] == 0
-    stdin = OpenInput(["go\n", "cancel\n"] if way == "cancel" else [], ends=True)
+    stdin = OpenInput(["go\n", "cancel\n"]) if way == "cancel" else OpenInput(["go\n"], ends=True)
     measured = sim.bake._Run._measured
 
     def slow(self, frame, states):
         if frame == 3:
             stdin.go_on.set()
-            stop_seen.wait(30.0)
+            stop_seen.wait(10.0)
         return measured(self, frame, states)
 
     stop_seen = threading.Event()
