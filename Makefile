@@ -49,6 +49,8 @@ test: $(READY)
 verify: $(READY)
 	$(PYTHON) tests/verify.py --meshes $(MESHES)
 	$(PYTHON) tests/verify_sim.py --meshes $(MESHES)
+	$(PYTHON) tests/verify_bake.py
+	JELLYCAGE_KILLS=20 $(PYTHON) -m pytest -q tests/test_sim/test_bake_killed.py
 
 lint: $(READY)
 	$(PYTHON) -m ruff check .
@@ -58,6 +60,8 @@ bench: $(READY)
 	$(PYTHON) benchmarks/cage.py --meshes $(MESHES)
 	$(PYTHON) benchmarks/dynamics.py
 	$(PYTHON) benchmarks/degeneration.py --meshes $(MESHES)
+	$(PYTHON) benchmarks/contact.py
+	$(PYTHON) benchmarks/alembic.py
 
 clean:
 	rm -rf .venv build dist *.egg-info demo_output .pytest_cache .ruff_cache
