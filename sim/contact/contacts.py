@@ -23,12 +23,8 @@ LIGHT = 0.25  # of the mean effective mass: points are not taken to be lighter
 TOLERANCE = 0.01  # of the body's size, and
 THIN = 0.25  # of the collider's: depth below a plane that may be left
 MARGIN = 0.002  # of the body's size: how near a predicted point must come to be a candidate
-RESTING = (
-    20.0  # [m/s^2]: a speed that this acceleration makes in a step is no impact and does not bounce
-)
-SAME_SIDE = (
-    0.5  # cosine between the normals of a contact in two steps below which it has changed sides
-)
+RESTING = 20.0  # [m/s^2]: a speed that this acceleration makes in a step is no impact
+SAME_SIDE = 0.5  # cosine between the normals of a contact in two steps, unless it changed sides
 PUSH_OUT = 0.5  # sizes per second at which a body that starts inside a collider is pushed out
 
 
@@ -47,7 +43,7 @@ class Grips:
         return len(self.key)
 
 
-NO_GRIPS = Grips(*(frozen(np.zeros(s)) for s in ((0,), (0, 3), (0, 4))))
+NO_GRIPS = Grips(frozen(np.zeros(0, np.int64)), frozen(np.zeros((0, 3))), frozen(np.zeros((0, 4))))
 
 
 def no_touch(width: int = 4) -> Touch:

@@ -1,10 +1,10 @@
-"""What degenerate elements must not do to a body as a whole: spin it, or give it energy.
+"""What degenerate elements must not do to a body as a whole: spin it, give it energy, or keep it folded for good.
 
 Their forces belong to a frame that is not that of their deformation and that changes from step to step, so they have a
 net torque and are not conservative (thesis on interactive co-rotational FEM, sec. 4.4.6). The thesis leaves both to
 the damping of implicit Euler; at short time steps that is not enough. Here the torque is cancelled, and the energy
 that a change of frames brings in is taken from the velocities. A body that keeps turning elements inside out is calmed
-as well: no material can store what it does.
+as well: no material can store what it does. One that cannot help itself is pulled to its unfolded shape.
 """
 
 import math

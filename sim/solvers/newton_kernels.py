@@ -586,9 +586,8 @@ def minimise(
     b, direction = work.force.reshape(-1), work.direction.reshape(-1)
     turn_groups(task.x, m.group, m.mode, m.turn)
     clear(work.u)
-    is_damped = (
-        task.damping < 0.0
-    )  # not yet: the damping of a step is made from the matrix at its start
+    # Not yet: the damping of a step is made from the matrix at its start.
+    is_damped = task.damping < 0.0
     energy = value(
         shape, hourglass, task, springs, touch, matrix, work, is_damped, work.u, work.force
     )
