@@ -46,6 +46,11 @@ def whole_digests(scene: Path, folder) -> dict[str, str]:
     return frame_digests(folder)
 
 
+def heed_ctrl_c():
+    """A shell that runs the tests in the background lets them ignore Ctrl-C, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def started(scene, cache, *options, **more):
     """A bake in a process of its own."""
     command = python("-m", "sim.cli", "bake", scene, "--cache", cache, "--progress", "json")
@@ -55,6 +60,7 @@ def started(scene, cache, *options, **more):
         stderr=subprocess.PIPE,
         text=True,
         env=environment(**more),
+        preexec_fn=None if os.name == "nt" else heed_ctrl_c,
     )
 
 

@@ -396,6 +396,11 @@ def test_the_real_stages_agree_with_the_command_line(folder):
     assert command("check", "cube.obj").returncode == 0
 
 
+def heed_ctrl_c():
+    """A shell that runs the tests in the background lets them ignore Ctrl-C, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals are those of Unix")
 def test_ctrl_c_leaves_with_130_and_no_half_file(folder):
     root = Path(toolkit.asset_file.__file__).resolve().parent.parent
@@ -405,6 +410,7 @@ def test_ctrl_c_leaves_with_130_and_no_half_file(folder):
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(root)},
+        preexec_fn=None if os.name == "nt" else heed_ctrl_c,
     )
     assert process.stderr.readline().startswith("reading")
     process.send_signal(signal.SIGINT)
