@@ -2,7 +2,7 @@
 # Every target makes .venv first, and only makes it again when pyproject.toml changes.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test verify lint bench clean
+.PHONY: help demo quick test verify blender lint bench clean
 unexport PYTHONHOME PYTHONPATH
 
 MESHES ?= sample_meshes
@@ -19,6 +19,7 @@ help:
 	@echo "make test     the whole test suite"
 	@echo "make quick    the tests that take seconds"
 	@echo "make verify   every promise, checked on each mesh of MESHES=folder (sample_meshes)"
+	@echo "make blender  Blender 4.5 reads the exports back, bit for bit"
 	@echo "make lint     style and format"
 	@echo "make bench    timings on each mesh of MESHES=folder (sample_meshes)"
 	@echo "make clean    remove .venv and everything that was made"
@@ -52,6 +53,14 @@ verify: $(READY)
 	$(PYTHON) tests/verify_bake.py
 	JELLYCAGE_KILLS=20 $(PYTHON) -m pytest -q tests/test_sim/test_bake_killed.py
 
+# Blender itself reads every export format back; its Python module is 370 MB and has a place of its own.
+blender: $(READY)
+	@test -x .venv-blender/bin/python || python3.11 -m venv .venv-blender
+	@.venv-blender/bin/python -m pip install -qq --disable-pip-version-check bpy==4.5.15
+	@rm -rf demo_output/exports && mkdir -p demo_output/exports
+	$(PYTHON) tests/in_blender/write_exports.py demo_output/exports
+	.venv-blender/bin/python tests/in_blender/read_exports.py demo_output/exports
+
 lint: $(READY)
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
@@ -64,5 +73,5 @@ bench: $(READY)
 	$(PYTHON) benchmarks/alembic.py
 
 clean:
-	rm -rf .venv build dist *.egg-info demo_output .pytest_cache .ruff_cache
+	rm -rf .venv .venv-blender build dist *.egg-info demo_output .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
