@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sim.contact.distance_kernels import BOX, CAPSULE, PLANE, SPHERE
 from sim.errors import SettingsError
+from sim.rotations_kernels import matrix_of
 from toolkit.arrays import frozen
 
 
@@ -77,14 +78,7 @@ def slerp(a: NDArray, b: NDArray, share: float) -> NDArray[np.float64]:
 
 def rotation_matrix(quaternion: NDArray) -> NDArray[np.float64]:
     """Matrix of a unit quaternion (w, x, y, z), shape (3, 3)."""
-    w, x, y, z = quaternion
-    return np.array(
-        [
-            [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-            [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
-            [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
-        ]
-    )
+    return np.array(matrix_of(*quaternion)).reshape(3, 3)
 
 
 def turn_to(normal: ArrayLike) -> NDArray[np.float64]:

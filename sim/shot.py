@@ -24,6 +24,7 @@ from sim.keyed import Keyed
 from sim.loads import Force, Impulse, PositionChange, VelocityChange
 from sim.pins import Pin
 from sim.presets import LAWS, PRESETS, QUALITIES, preset_material, substeps_for
+from sim.rotations_kernels import quaternion_of
 from sim.scene import Scene
 from sim.scene_entries import BodyEntry, ColliderEntry, euler_matrix, is_keyed
 from sim.scene_file import SceneFile
@@ -287,7 +288,8 @@ def _collider(entry: ColliderEntry, clock: _Clock) -> Collider:
     keys = entry.keys or ()
     places = [(key.location, key.rotation) for key in keys] or [(entry.location, entry.rotation)]
     locations = [np.zeros(3) if p is None else p for p, _ in places]
-    rotations = [_quaternion(euler_matrix((0, 0, 0) if r is None else r)) for _, r in places]
+    matrices = [euler_matrix((0, 0, 0) if r is None else r) for _, r in places]
+    rotations = [quaternion_of(tuple(matrix.ravel())) for matrix in matrices]
     if entry.kind == "plane":
         turn = turn_to((0.0, 0.0, 1.0) if entry.normal is None else entry.normal)
         rotations = [_product(rotation, turn) for rotation in rotations]
@@ -304,26 +306,6 @@ def _collider(entry: ColliderEntry, clock: _Clock) -> Collider:
     if entry.kind == "box":
         return Box(entry.size, **common)
     return Capsule(entry.radius, entry.length, **common)
-
-
-def _quaternion(matrix):
-    """Unit quaternion (w, x, y, z) of a rotation matrix, by the eigenvector of its greatest eigenvalue."""
-    m = np.asarray(matrix)
-    k = np.array(
-        [
-            [m[0, 0] + m[1, 1] + m[2, 2], 0.0, 0.0, 0.0],
-            [m[2, 1] - m[1, 2], m[0, 0] - m[1, 1] - m[2, 2], 0.0, 0.0],
-            [m[0, 2] - m[2, 0], m[0, 1] + m[1, 0], m[1, 1] - m[0, 0] - m[2, 2], 0.0],
-            [
-                m[1, 0] - m[0, 1],
-                m[0, 2] + m[2, 0],
-                m[1, 2] + m[2, 1],
-                m[2, 2] - m[0, 0] - m[1, 1],
-            ],
-        ]
-    )
-    q = np.linalg.eigh(k)[1][:, -1]  # the lower triangle is read
-    return q if q[0] >= 0.0 else -q
 
 
 def _product(a, b):
