@@ -18,7 +18,7 @@ from sim.contact.points import contact_points
 from sim.contact.response_kernels import Touch
 from toolkit.arrays import frozen
 
-STIFFNESS = 100.0  # k in effective masses over dt^2: a body at rest sinks in by about g dt^2 / 10
+STIFFNESS = 100.0  # k in effective masses over dt^2: a body at rest sinks in by little
 LIGHT = 0.25  # of the mean effective mass: points are not taken to be lighter
 TOLERANCE = 0.01  # of the body's size, and
 THIN = 0.25  # of the collider's: depth below a plane that may be left

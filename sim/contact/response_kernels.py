@@ -16,7 +16,7 @@ slip, repeat: a few passes find them (an active set), with the elastic stiffness
 
 Differs from the thesis on interactive co-rotational FEM, sec. 3.4.2.2: there pseudo-impulses are applied to the
 candidate displacement after the linear solve, contact by contact, so that the material feels a contact only in the next
-iteration: stiff bodies need many, and resting friction creeps. Here contact and material are solved for together.
+iteration and stiff bodies need many. Here contact and material are solved for together.
 """
 
 import math
