@@ -18,7 +18,9 @@ from sim.pins import Pin
 from toolkit.arrays import as_points, frozen
 from toolkit.asset import Asset
 
-LEAST_FILL = 0.05  # an element with less solid than this would be too light to be stable
+LEAST_FILL = (
+    0.05  # an element with less solid than this would be too light and too soft to be stable
+)
 ROTATIONS = ("dapd", "isvd")
 
 
@@ -97,7 +99,23 @@ class SoftBody:
     @cached_property
     def elements(self) -> Elements:
         """Quadrature of the cage."""
-        return elements_of(self.asset.cage_nodes, self.asset.elements, quadrature=self.quadrature)
+        return elements_of(
+            self.asset.cage_nodes,
+            self.asset.elements,
+            quadrature=self.quadrature,
+            centres=self.asset.cage_centre,
+        )
+
+    @cached_property
+    def fill(self) -> NDArray[np.float64]:
+        """Share of each element that counts as solid, in stiffness and in mass, shape (e,)."""
+        return frozen(np.maximum(self.asset.cage_fill, LEAST_FILL))
+
+    @cached_property
+    def solid_volumes(self) -> NDArray[np.float64]:
+        """Solid that each quadrature point stands for [m^3], shape (q,): energy is that of the solid alone."""
+        points = len(self.elements.volumes) // len(self.elements.corners)
+        return frozen(self.elements.volumes * np.repeat(self.fill, points))
 
     @cached_property
     def parameters(self) -> NDArray[np.float64]:
@@ -107,7 +125,7 @@ class SoftBody:
     @cached_property
     def hourglass_stiffness(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """k_i and A_i of the hourglass modes [N/m], see `elements`, shapes (e, 4) and (e, 4, 6), or with no rows."""
-        young = np.broadcast_to(self.material.young_modulus, len(self.elements.corners))
+        young = self.material.young_modulus * self.fill
         arrays = self.elements.hourglass_scale, self.elements.hourglass_rest
         return tuple(
             frozen(array * young[: len(array)].reshape(-1, *(1,) * (array.ndim - 1)))
@@ -117,9 +135,9 @@ class SoftBody:
     @cached_property
     def mass(self) -> NDArray[np.float64]:
         """Lumped mass of each node [kg], shape (n,): every element shares its solid part out evenly."""
-        fill = np.maximum(self.asset.cage_fill, LEAST_FILL)
         corners = self.elements.corners
-        share = self.elements.element_volumes * fill * self.material.density / corners.shape[1]
+        solid = self.elements.element_volumes * self.fill
+        share = solid * self.material.density / corners.shape[1]
         weights = np.repeat(share, corners.shape[1])
         return frozen(np.bincount(corners.ravel(), weights, len(self.elements.nodes)))
 

@@ -38,3 +38,8 @@ class Cage:
     def cage_fill(self) -> NDArray[np.float64]:
         """1 for every element, shape (e,)."""
         return np.ones(len(self.elements))
+
+    @property
+    def cage_centre(self) -> None:
+        """None: the solid is in the middle of every element."""
+        return None

@@ -34,7 +34,16 @@ def energy_and_forces(body, x, pair, trapped, out_rotation, out_stretch, out_for
     """Elastic energy [J] at node positions x (n, 3) and how many points are degenerate; adds the forces [N]."""
     e = body.elements
     energy, degenerate = _KERNELS[e.corners.shape[1]][0](
-        *(x, e.corners, e.gradients, e.volumes, body.parameters, pair, trapped, body.material.law),
+        *(
+            x,
+            e.corners,
+            e.gradients,
+            body.solid_volumes,
+            body.parameters,
+            pair,
+            trapped,
+            body.material.law,
+        ),
         *(out_rotation, out_stretch, out_force),
     )
     if len(e.hourglass_modes):
@@ -51,7 +60,7 @@ def add_stiffness(body, x, pair, trapped, rotation, stretch, differential, out_b
     """
     e, slots = body.elements, body.pattern.slots
     _KERNELS[e.corners.shape[1]][1](
-        *(x, e.corners, slots, e.gradients, e.volumes, body.parameters, pair, trapped),
+        *(x, e.corners, slots, e.gradients, body.solid_volumes, body.parameters, pair, trapped),
         *(body.material.law, DIFFERENTIALS.index(differential), rotation, stretch, out_blocks),
     )
     if len(e.hourglass_modes):

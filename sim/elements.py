@@ -14,6 +14,10 @@ integrated hexes. So along an axis d of the pattern k_id = (4/3) E V / h_d^2, ac
 and a third of that for the pattern of all three axes. k_i is the smallest of the three and A_i the rest, none for
 cubes.
 
+Where solid fills only part of a hex, its point is the centre of the solid, so that a layer bends with the lever arm it
+has. What the point does not feel is then the spread of the solid about it: a layer with its centre at xi along its
+normal is 1 - |xi| thick, and k is less by the square of that.
+
 Limitations: one-point hexes use the gradient at their centre, which passes the patch test for parallelepipeds only.
 """
 
@@ -26,6 +30,7 @@ from sim.errors import SettingsError
 from toolkit.arrays import frozen
 from toolkit.hex_cage import CORNERS
 
+LEAST_SPREAD = 0.2  # thinner layers keep some control of their modes
 HOURGLASS_SIGNS = 2.0 * CORNERS - 1.0
 """Corner coordinates in [-1, 1]^3, shape (8, 3)."""
 
@@ -55,14 +60,21 @@ class Elements:
         return self.volumes.reshape(len(self.corners), -1).sum(axis=1)
 
 
-def elements_of(nodes, corners, *, quadrature: int = 1) -> Elements:
-    """Quadrature of tets (corners (e, 4)) or hexes ((e, 8), `quadrature` 1 with hourglass control, or 8)."""
+def elements_of(nodes, corners, *, quadrature: int = 1, centres=None) -> Elements:
+    """Quadrature of tets (corners (e, 4)) or hexes ((e, 8), `quadrature` 1 with hourglass control, or 8).
+
+    centres: centre of the solid in each element [m], shape (e, 3), or None for the middles. One-point hexes measure
+    strain there.
+    """
     nodes = frozen(np.asarray(nodes, np.float64))
     corners = frozen(np.asarray(corners, np.int32))
     if corners.shape[1] == 4:
         gradients, volumes = _tet_quadrature(nodes[corners])
-    elif quadrature in (1, 8):
-        gradients, volumes = _hex_quadrature(nodes[corners], quadrature)
+    elif quadrature == 8:
+        gradients, volumes = _hex_quadrature(nodes[corners], HOURGLASS_SIGNS[None] / np.sqrt(3.0))
+    elif quadrature == 1:
+        at = _hex_coordinates(nodes[corners], centres)
+        gradients, volumes = _hex_quadrature(nodes[corners], at[:, None])
     else:
         raise SettingsError(f"quadrature: expected 1 or 8 points per hex, got {quadrature}")
     if not len(corners):
@@ -76,7 +88,7 @@ def elements_of(nodes, corners, *, quadrature: int = 1) -> Elements:
         )
     hourglass = np.zeros((0, 4, 8)), np.zeros((0, 4)), np.zeros((0, 4, 6))
     if corners.shape[1] == 8 and quadrature == 1:
-        hourglass = _hourglass(nodes[corners], gradients, volumes)
+        hourglass = _hourglass(nodes[corners], gradients, volumes, at)
     arrays = (frozen(array) for array in (gradients, volumes, *hourglass))
     return Elements(nodes, corners, *arrays)
 
@@ -90,39 +102,49 @@ def _tet_quadrature(x):
     return gradients, volumes
 
 
-def _hex_quadrature(x, points):
-    """Gauss points at 0, or at +-1/sqrt(3) in every direction, of the cube [-1, 1]^3."""
-    where = np.zeros((1, 3)) if points == 1 else HOURGLASS_SIGNS / np.sqrt(3.0)
-    slopes = np.stack([_shape_gradients(xi) for xi in where])  # (points, 8, 3)
-    jacobians = np.einsum("eai,paj->epij", x, slopes)
-    volumes = np.linalg.det(jacobians) * (8.0 / points)
+def _hex_coordinates(x, points):
+    """Where points (e, 3) lie in parallelepipeds x (e, 8, 3) taken as the cube [-1, 1]^3; None: in the middle."""
+    if points is None:
+        return np.zeros((len(x), 3))
+    jacobians = np.einsum("eai,aj->eij", x, HOURGLASS_SIGNS / 8.0)
+    at = np.linalg.solve(jacobians, (points - x.mean(axis=1))[:, :, None])[:, :, 0]
+    return np.clip(at, -1.0, 1.0)
+
+
+def _hex_quadrature(x, where):
+    """Gradients and volumes at points `where` of the cube [-1, 1]^3, shape (e or 1, points, 3), all of one weight."""
+    slopes = np.broadcast_to(_shape_gradients(where), (len(x), *where.shape[1:2], 8, 3))
+    jacobians = np.einsum("eai,epaj->epij", x, slopes)
+    volumes = np.linalg.det(jacobians) * (8.0 / where.shape[1])
     flat = ~(volumes > 0.0)
     inverse = np.linalg.inv(np.where(flat[..., None, None], np.eye(3), jacobians))
-    gradients = np.einsum("paj,epji->epai", slopes, inverse)
+    gradients = np.einsum("epaj,epji->epai", slopes, inverse)
     return gradients.reshape(-1, 8, 3), volumes.reshape(-1)
 
 
 def _shape_gradients(xi):
-    """Gradients of the eight trilinear shape functions at xi in [-1, 1]^3, shape (8, 3)."""
-    factors = 1.0 + HOURGLASS_SIGNS * xi
-    others = factors[:, [1, 0, 0]] * factors[:, [2, 2, 1]]
+    """Gradients of the eight trilinear shape functions at xi (..., 3) in [-1, 1]^3, shape (..., 8, 3)."""
+    factors = 1.0 + HOURGLASS_SIGNS * xi[..., None, :]
+    others = factors[..., [1, 0, 0]] * factors[..., [2, 2, 1]]
     return HOURGLASS_SIGNS * others / 8.0
 
 
-def _hourglass(x, gradients, volumes):
-    """Modes gamma_i (eq. 4.33), k_i and A_i of every one-point hex."""
+def _hourglass(x, gradients, volumes, at):
+    """Modes gamma_i (eq. 4.33), k_i and A_i of every one-point hex with its point `at` (e, 3) in [-1, 1]^3."""
     s, t, u = HOURGLASS_SIGNS.T
     patterns = np.stack([t * u, u * s, s * t, s * t * u])  # (4, 8)
     moments = np.einsum("ia,eaj->eij", patterns, x)
     modes = (patterns - np.einsum("eij,eaj->eia", moments, gradients)) / 8.0
     edges = np.einsum("eai,ad->eid", x, HOURGLASS_SIGNS) / 4.0  # column d: mean edge along axis d
     length = np.sqrt((edges * edges).sum(axis=1))
+    spread = np.maximum(1.0 - np.abs(at), LEAST_SPREAD) ** 2
     stiffness = np.empty((len(x), 4, 3))
     for i in range(3):
-        others = [d for d in range(3) if d != i]  # the axes of pattern i
-        stiffness[:, i, others] = length[:, others] ** -2
-        stiffness[:, i, i] = (length[:, others] ** -2).mean(axis=1)
-    stiffness[:, 3] = length**-2 / 3.0
+        d, f = (d for d in range(3) if d != i)  # the axes of pattern i
+        stiffness[:, i, d] = length[:, d] ** -2 * spread[:, f]
+        stiffness[:, i, f] = length[:, f] ** -2 * spread[:, d]
+        stiffness[:, i, i] = stiffness[:, i, [d, f]].mean(axis=1)
+    stiffness[:, 3] = length**-2 * spread.prod(axis=1, keepdims=True) ** (1 / 3) / 3.0
     stiffness *= 4.0 / 3.0 * volumes[:, None, None]
     smallest = stiffness.min(axis=2)
     axes = edges / length[:, None, :]

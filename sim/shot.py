@@ -188,6 +188,7 @@ def _asset(scene, entry, stretch, report):
         stretched = replace(
             asset,
             cage_nodes=asset.cage_nodes @ stretch,
+            cage_centre=None if asset.cage_centre is None else asset.cage_centre @ stretch,
             surface_vertices=asset.surface_vertices @ stretch,
         )
         return stretched, source, {}, ()

@@ -20,6 +20,7 @@ def tet_asset(**changes) -> Asset:
         "element_cell": [7, 2**40],
         "element_piece": [0, 1],
         "cage_fill": [1 / 3, 0.0],
+        "cage_centre": [[0.1, 0.1, 0.1], [0.2, 0.2, 0.2]],
         "piece_start": [0, 2, 2],
         "piece_triangles": [0, 1],
         "polygon_start": [0, 4],

@@ -28,6 +28,7 @@ ARRAYS = {
     "element_cell": (np.int64, 0),
     "element_piece": (np.int32, 0),
     "cage_fill": (np.float64, 0),
+    "cage_centre": (np.float64, 3),
     "piece_start": (np.int32, 0),
     "piece_triangles": (np.int32, 0),
     "polygon_start": (np.int32, 0),
@@ -35,7 +36,15 @@ ARRAYS = {
     "uv": (np.float64, 2),
     "uv_index": (np.int32, 0),
 }
-OPTIONAL = {"cage_tets", "cage_hexes", "polygon_start", "polygon_vertices", "uv", "uv_index"}
+OPTIONAL = {
+    "cage_tets",
+    "cage_hexes",
+    "cage_centre",
+    "polygon_start",
+    "polygon_vertices",
+    "uv",
+    "uv_index",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +75,8 @@ class Asset:
     """Surface faces that belong to each element, shape (k,)."""
     cage_tets: NDArray[np.int32] | None = None
     """Node indices, shape (e, 4), every rest volume positive."""
+    cage_centre: NDArray[np.float64] | None = None
+    """Centre of the solid in each element [m], shape (e, 3); None: the middle of the element."""
     cage_hexes: NDArray[np.int32] | None = None
     """Node indices, shape (e, 8), in the corner order of VTK."""
     polygon_start: NDArray[np.int32] | None = None
@@ -144,6 +155,8 @@ def _check_cage(asset: Asset) -> None:
     _check_range(asset.elements, len(asset.cage_nodes), f"cage_{asset.element}s")
     for name in ("element_cell", "element_piece", "cage_fill"):
         _check_length(asset, name, element_count)
+    if asset.cage_centre is not None:
+        _check_length(asset, "cage_centre", element_count)
     _check_length(asset, "piece_start", element_count + 1)
     _check_rows(asset.piece_start, len(asset.piece_triangles), "piece_start")
     _check_range(asset.piece_triangles, len(asset.surface_faces), "piece_triangles")

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from toolkit.embedding_kernels import locate_faces, locate_vertices
 from toolkit.tet_cage import FaceNeighbours, tet_volumes
 
+EMPTY = 1e-9  # the centre of less solid than this is rounding
+
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
@@ -23,6 +25,8 @@ class Embedding:
     """Element of every such row."""
     fill: NDArray[np.float64]
     """Share of each element that is solid, shape (e,), in 0..1."""
+    centre: NDArray[np.float64]
+    """Centre of that solid, or of the element where there is none, shape (e, 3)."""
     escaped: NDArray[np.bool_]
     """Outer faces that a triangle of their own part crosses, shape (e, 4); all False in a bounding cage."""
 
@@ -49,26 +53,35 @@ def embed(
     vertex_face[faces[::-1].reshape(-1)] = np.repeat(np.arange(len(faces))[::-1], 3)
     where = (neighbours.start, neighbours.elements, *homes)
     locate_vertices(points, vertex_face, nodes, tets, *where, element, weights)
-    volume = np.zeros(len(tets))
+    solid = np.zeros((len(tets), 4))
     escaped = np.zeros((len(tets), 4), np.bool_)
     # Fitting changes the number of (triangle, element) rows by a few per cent.
     room = int(1.2 * len(homes[1])) + 1024
     while True:
         rows = np.empty(room, np.int64), np.empty(room, np.int64)
-        volume[:] = 0.0
+        solid[:] = 0.0
         count = locate_faces(
-            points, faces, element, nodes, tets, *where, home_side, *rows, volume, escaped
+            points, faces, element, nodes, tets, *where, home_side, *rows, solid, escaped
         )
         if count <= room:
             break
         room = count
     size = tet_volumes(nodes, tets)
-    fill = volume / size + solid_corner[:, 0]
+    fill = solid[:, 0] / size + solid_corner[:, 0]
+    corners = nodes[tets]
+    middle = corners.mean(axis=1)
+    moment = solid[:, 1:] + (size * solid_corner[:, 0])[:, None] * (middle - corners[:, 3])
+    centre = np.where(
+        (fill > EMPTY)[:, None],
+        corners[:, 3] + moment / (np.maximum(fill, EMPTY) * size)[:, None],
+        middle,
+    )
     return Embedding(
         element.astype(np.int32),
         weights,
         rows[0][:count],
         rows[1][:count],
         np.clip(fill, 0.0, 1.0),
+        centre,
         escaped,
     )

@@ -113,14 +113,15 @@ def side_in(e, face, home_start, homes, home_side):
 @njit
 def locate_faces(
     points, faces, vertex_element, nodes, tets, start, elements, home_start, homes, home_side,
-    out_face, out_element, out_volume, out_escaped,
+    out_face, out_element, out_solid, out_escaped,
 ):  # fmt: skip
-    """The elements that each triangle passes, and what it adds to the solid volume in them.
+    """The elements that each triangle passes, and what it adds to the solid in them.
 
     home_side: for each home 1 if the triangle's front borders on the void there, -1 if its back does, else 0.
 
     out_face, out_element: one row per (triangle, element); returns how many (stores those that fit).
-    out_volume (e,): volume of the solid in each element, but for its corner 0 (added by the caller) [cells^3].
+    out_solid (e, 4): volume of the solid in each element [cells^3] and its first moments about corner 3 [cells^4], but
+    for the solid at corner 0, which the caller adds.
     out_escaped (e, 4): True for outer faces that a triangle of the element crosses.
     """
     room = out_face.shape[0]
@@ -137,7 +138,11 @@ def locate_faces(
                 out_face[found], out_element[found] = t, e0
             found += 1
             side = side_in(e0, t, home_start, homes, home_side)
-            out_volume[e0] += side * tet_volume6(nodes[tets[e0, 3]], a, b, c) / 6.0
+            apex = nodes[tets[e0, 3]]
+            volume = side * tet_volume6(apex, a, b, c) / 6.0
+            out_solid[e0, 0] += volume
+            for k in range(3):
+                out_solid[e0, 1 + k] += volume * (a[k] + b[k] + c[k] - 3.0 * apex[k]) / 4.0
             continue
         count = 0
         for corner in range(3):
@@ -166,8 +171,8 @@ def locate_faces(
             if found < room:
                 out_face[found], out_element[found] = t, e
             found += 1
-            share = solid_share(a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners)
-            out_volume[e] += side_in(e, t, home_start, homes, home_side) * share
+            side = side_in(e, t, home_start, homes, home_side)
+            add_solid(side, a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners, out_solid[e])
             for side in range(corners):
                 m = labels[side]
                 if m > 3:
@@ -198,14 +203,13 @@ def locate_faces(
 
 
 @njit
-def solid_share(a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners):
-    """What a triangle's part in a tet adds to the volume of the solid there, by Gauss's theorem about corner 3.
+def add_solid(side, a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners, out_solid):
+    """Add what a triangle's part in a tet is to the volume and first moments of the solid there: Gauss about corner 3.
 
-    Faces 0-2 pass through corner 3 and add nothing. On face 3 the solid's area follows from Gauss's theorem about
-    corner 2, and on the edge of faces 2 and 3 (x0 x1) its length from the pierced points, measured from x1.
+    Volume is 1/3 of the flux of y = x - x3, the moment 1/4 of that of y y. Faces 0-2 pass through corner 3 and add
+    nothing. On face 3 the solid's area and its moment follow from Gauss's theorem about corner 2, and on the edge of
+    faces 2 and 3 (x0 x1) its length and its moment from the pierced points, measured from x1.
     """
-    # Area vector of the polygon, and its moment about x3.
-    nx, ny, nz = 0.0, 0.0, 0.0
     for i in range(1, corners - 1):
         ux, uy, uz = (
             polygon[i, 0] - polygon[0, 0],
@@ -217,17 +221,20 @@ def solid_share(a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners):
             polygon[i + 1, 1] - polygon[0, 1],
             polygon[i + 1, 2] - polygon[0, 2],
         )
-        nx += 0.5 * (uy * vz - uz * vy)
-        ny += 0.5 * (uz * vx - ux * vz)
-        nz += 0.5 * (ux * vy - uy * vx)
-    share = (
-        (polygon[0, 0] - x3[0]) * nx + (polygon[0, 1] - x3[1]) * ny + (polygon[0, 2] - x3[2]) * nz
-    ) / 3.0
+        flux = 0.5 * (
+            (polygon[0, 0] - x3[0]) * (uy * vz - uz * vy)
+            + (polygon[0, 1] - x3[1]) * (uz * vx - ux * vz)
+            + (polygon[0, 2] - x3[2]) * (ux * vy - uy * vx)
+        )
+        out_solid[0] += side * flux / 3.0
+        for k in range(3):
+            middle = (polygon[0, k] + polygon[i, k] + polygon[i + 1, k]) / 3.0 - x3[k]
+            out_solid[1 + k] += side * flux * middle / 4.0
     touches = False
     for i in range(corners):
         touches |= labels[i] == 3
     if not touches:
-        return share
+        return
 
     px, py, pz = planes[3, 0], planes[3, 1], planes[3, 2]
     height = px * (x3[0] - x0[0]) + py * (x3[1] - x0[1]) + pz * (x3[2] - x0[2])
@@ -238,7 +245,7 @@ def solid_share(a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners):
     into = tx * px + ty * py + tz * pz
     mx, my, mz = tx - into * px, ty - into * py, tz - into * pz
     size = np.sqrt(mx * mx + my * my + mz * mz)
-    area = 0.0
+    area, area_x, area_y, area_z = 0.0, 0.0, 0.0, 0.0  # moments about x2
     if size > 0.0:
         for i in range(corners):
             if labels[i] == 3:
@@ -246,13 +253,12 @@ def solid_share(a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners):
                 dx = polygon[j, 0] - polygon[i, 0]
                 dy = polygon[j, 1] - polygon[i, 1]
                 dz = polygon[j, 2] - polygon[i, 2]
-                length = np.sqrt(dx * dx + dy * dy + dz * dz)
-                moment = (
-                    (polygon[i, 0] - x2[0]) * mx
-                    + (polygon[i, 1] - x2[1]) * my
-                    + (polygon[i, 2] - x2[2]) * mz
-                ) / size
-                area += 0.5 * moment * length
+                qx, qy, qz = polygon[i, 0] - x2[0], polygon[i, 1] - x2[1], polygon[i, 2] - x2[2]
+                flux = (qx * mx + qy * my + qz * mz) / size * np.sqrt(dx * dx + dy * dy + dz * dz)
+                area += flux / 2.0
+                area_x += flux * (qx + 0.5 * dx) / 3.0
+                area_y += flux * (qy + 0.5 * dy) / 3.0
+                area_z += flux * (qz + 0.5 * dz) / 3.0
     ex, ey, ez = x0[0] - x1[0], x0[1] - x1[1], x0[2] - x1[2]
     edge = np.sqrt(ex * ex + ey * ey + ez * ez)
     for i in range(corners):
@@ -263,10 +269,16 @@ def solid_share(a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners):
                 + (polygon[i, 1] - x1[1]) * ey
                 + (polygon[i, 2] - x1[2]) * ez
             ) / edge
-            if tx * ex + ty * ey + tz * ez < 0.0:
-                s = -s
-            # Distance of x2 from the edge, times half the length.
-            ux, uy, uz = x2[0] - x1[0], x2[1] - x1[1], x2[2] - x1[2]
-            kx, ky, kz = uy * ez - uz * ey, uz * ex - ux * ez, ux * ey - uy * ex
-            area += 0.5 * s * np.sqrt(kx * kx + ky * ky + kz * kz) / edge
-    return share + area * height / 3.0
+            sign = -1.0 if tx * ex + ty * ey + tz * ez < 0.0 else 1.0
+            qx, qy, qz = x1[0] - x2[0], x1[1] - x2[1], x1[2] - x2[2]
+            kx, ky, kz = qy * ez - qz * ey, qz * ex - qx * ez, qx * ey - qy * ex
+            distance = np.sqrt(kx * kx + ky * ky + kz * kz) / edge  # of x2 from the edge
+            flux = sign * s * distance
+            area += flux / 2.0
+            area_x += flux * (qx + 0.5 * s * ex / edge) / 3.0
+            area_y += flux * (qy + 0.5 * s * ey / edge) / 3.0
+            area_z += flux * (qz + 0.5 * s * ez / edge) / 3.0
+    out_solid[0] += side * area * height / 3.0
+    out_solid[1] += side * height * (area_x + area * (x2[0] - x3[0])) / 4.0
+    out_solid[2] += side * height * (area_y + area * (x2[1] - x3[1])) / 4.0
+    out_solid[3] += side * height * (area_z + area * (x2[2] - x3[2])) / 4.0

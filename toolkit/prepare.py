@@ -8,7 +8,7 @@ import numpy as np
 
 from toolkit.arrays import ragged
 from toolkit.asset import Asset
-from toolkit.embedding import Embedding, embed
+from toolkit.embedding import EMPTY, Embedding, embed
 from toolkit.errors import SettingsError
 from toolkit.hex_cage import CORNERS, Hexes, hexes_of
 from toolkit.mesh import TriMesh, as_mesh
@@ -173,6 +173,7 @@ def _tet_asset(mesh, solid, grid, elements, nodes, embedding: Embedding, setting
         cell=elements.cell,
         piece=elements.piece,
         fill=embedding.fill,
+        centre=grid.to_metres(embedding.centre),
         face=embedding.face,
         face_element=embedding.face_element,
     )
@@ -183,6 +184,14 @@ def _hex_asset(mesh, solid, grid, surface, elements, hexes: Hexes, embedding, se
     at = surface.points - hexes.nodes[hexes.hexes[element, 0]]
     weights = np.prod(np.where(CORNERS == 1, at[:, None], 1.0 - at[:, None]), axis=2)
     volume = embedding.fill * tet_volumes(elements.nodes, elements.tets)
+    fill = np.bincount(hexes.of_element, volume, minlength=len(hexes.hexes))
+    moment = [
+        np.bincount(hexes.of_element, volume * column, minlength=len(hexes.hexes))
+        for column in embedding.centre.T
+    ]
+    middle = hexes.nodes[hexes.hexes].mean(axis=1)
+    is_empty = (fill < EMPTY)[:, None]
+    centre = np.where(is_empty, middle, np.stack(moment, axis=1) / np.maximum(fill, EMPTY)[:, None])
     return _asset(
         mesh,
         solid,
@@ -194,7 +203,8 @@ def _hex_asset(mesh, solid, grid, surface, elements, hexes: Hexes, embedding, se
         weights=weights,
         cell=hexes.cell,
         piece=hexes.piece,
-        fill=np.bincount(hexes.of_element, volume, minlength=len(hexes.hexes)).clip(0.0, 1.0),
+        fill=fill.clip(0.0, 1.0),
+        centre=grid.to_metres(centre),
         face=embedding.face,
         face_element=hexes.of_element[embedding.face_element],
     )
@@ -211,6 +221,7 @@ def _asset(
     cell,
     piece,
     fill,
+    centre,
     face,
     face_element,
     **cage,
@@ -238,6 +249,7 @@ def _asset(
         element_cell=cell,
         element_piece=piece,
         cage_fill=fill,
+        cage_centre=centre,
         piece_start=start,
         piece_triangles=triangles,
         polygon_start=polygons[0],

@@ -88,9 +88,9 @@ class Newton:
         n, points, blocks = len(body.mass), len(e.volumes), 9 * len(pattern.column)
         # Terms of first order in the strain cancel in the energy; what is left of them is of this size.
         moduli = body.parameters[:, :2].sum(axis=1)
-        rounding = 1e-15 * float((moduli * e.element_volumes).sum())
+        rounding = 1e-15 * float((moduli * body.fill * e.element_volumes).sum())
         self.shape = Shape(
-            *(e.corners, pattern.slots, e.gradients, e.volumes, body.parameters),
+            *(e.corners, pattern.slots, e.gradients, body.solid_volumes, body.parameters),
             *(body.part, body.material.law, rounding),
         )
         is_tet = e.corners.shape[1] == 4

@@ -335,7 +335,7 @@ def test_nodes_lie_on_the_lattice_corners_of_their_cell(name):
     ids=["lattice", "fitted", "hex", "whole"],
 )
 @pytest.mark.parametrize("name", CLOSE)
-def test_fill_times_element_volume_adds_up_to_the_volume_of_the_solid(name, settings):
+def test_fill_and_centres_add_up_to_the_volume_and_centre_of_the_solid(name, settings):
     mesh = rotated(CLOSE[name], 10)
     asset = build_cage(mesh, resolution=6, **settings)
     if asset.element == "tet":
@@ -343,7 +343,26 @@ def test_fill_times_element_volume_adds_up_to_the_volume_of_the_solid(name, sett
     else:
         volumes = np.full(len(asset.cage_hexes), asset.meta["cell_size"] ** 3)
     assert (asset.cage_fill >= 0).all() and (asset.cage_fill <= 1).all()
-    assert asset.cage_fill @ volumes == pytest.approx(signed_volume(*mesh), rel=1e-9)
+    solid = asset.cage_fill * volumes
+    assert solid.sum() == pytest.approx(signed_volume(*mesh), rel=1e-9)
+    corners = mesh[0][mesh[1]]
+    flux = np.linalg.det(corners) / 6.0
+    centre = (flux[:, None] * corners.sum(axis=1) / 4.0).sum(axis=0) / flux.sum()
+    np.testing.assert_allclose(solid @ asset.cage_centre / solid.sum(), centre, atol=1e-9)
+    x = asset.cage_nodes[asset.elements]
+    assert (asset.cage_centre >= x.min(axis=1) - 1e-9).all()
+    assert (asset.cage_centre <= x.max(axis=1) + 1e-9).all()
+
+
+@pytest.mark.parametrize("element", ["tet", "hex"])
+def test_the_centre_of_a_slab_in_a_cube_is_the_middle_of_the_slab(element):
+    # A plate 0.6 cells thick: every element's solid lies between its two faces.
+    asset = build_cage(box((8.0, 8.0, 0.6)), cell_size=1.0, element=element, fit_steps=0)
+    low, high = (f(asset.cage_nodes[asset.elements][:, :, 2], axis=1) for f in (np.min, np.max))
+    middle = 0.5 * (np.maximum(low, 0.0) + np.minimum(high, 0.6))
+    if element == "hex":
+        np.testing.assert_allclose(asset.cage_centre[:, 2], middle, atol=1e-9)
+    assert (asset.cage_centre[:, 2] > -1e-9).all() and (asset.cage_centre[:, 2] < 0.6 + 1e-9).all()
 
 
 def test_fill_of_overlapping_solids_adds_up_to_their_union():
