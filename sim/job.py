@@ -53,6 +53,15 @@ class Job:
             if paths.count(path) > 1:
                 raise SettingsError(f"{path}: is to be written twice; give each output a name")
 
+    @property
+    def elements(self) -> set[str]:
+        """Kinds of element that it simulates."""
+        return {body.element for body in self.scene.bodies}
+
+    def run(self, emit: Emit, is_cancelled: Callable[[], bool], helpers=()) -> dict[str, Any]:
+        """`run_job`, as every task of the worker has it."""
+        return run_job(self, emit, is_cancelled, helpers)
+
 
 def run_job(
     job: Job, emit: Emit, is_cancelled: Callable[[], bool] = lambda: False, helpers=()

@@ -201,7 +201,7 @@ class Weights:
 
     attribute: str | None = key(
         Text(),
-        "Vertex attribute of the mesh, which must be a .ply file.",
+        "Vertex attribute of the mesh, which must be a .ply or .npz file.",
         None,
         example="stiffness",
     )
@@ -344,13 +344,13 @@ class LoadEntry(Selection):
     frame: float | None = key(FRAME, "When; left out: the first frame.", None, example=1)
 
 
-class AttributesNeedPly:
-    """Of the mesh files that are read only PLY carries vertex attributes, and assets carry none."""
+class AttributesNeedAMeshWithThem:
+    """Of the mesh files that are read only PLY and NPZ carry vertex attributes, and assets carry none."""
 
-    sentence = "attribute, in paint, pins and loads, needs a mesh in a .ply file."
+    sentence = "attribute, in paint, pins and loads, needs a mesh in a .ply or .npz file."
 
     def check(self, values, place):
-        if "mesh" in values and values["mesh"].suffix.lower() == ".ply":
+        if "mesh" in values and values["mesh"].suffix.lower() in (".ply", ".npz"):
             return
         paint = values.get("paint", PaintEntry())
         rows = {place.key("paint").key(name): row for name, row in vars(paint).items()}
@@ -359,7 +359,7 @@ class AttributesNeedPly:
         for where, row in rows.items():
             if row is not None and row.attribute is not None:
                 raise where.key("attribute").error(
-                    "only a .ply mesh has vertex attributes",
+                    "only a .ply or .npz mesh has vertex attributes",
                     "export the mesh as PLY, or use file and array",
                 )
 
@@ -378,7 +378,7 @@ class BodyEntry:
         NotTogether("cell_size", ("resolution",), "both give the size of the cells"),
         NotTogether("matrix", ("location", "rotation", "scale"), "the matrix holds all three"),
         NotTogether("material", ("preset", "sag"), "a material has its own stiffness"),
-        AttributesNeedPly(),
+        AttributesNeedAMeshWithThem(),
     )
 
     name: str = key(NAME, "Left out: that of the file, made unique.", "", example="bear")

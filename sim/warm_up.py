@@ -1,6 +1,6 @@
 """Compile the simulator's kernels in a process of their own, while a cage is being built in another.
 
-    python -m sim.warm_up tet|hex
+    python -m sim.warm_up tet|hex           until stdin ends
 
 On the first run of an installation half of the waiting is compiling; two cores can share it.
 """
@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -52,20 +53,29 @@ def start_warm_up(element: str) -> subprocess.Popen | None:
     marker = None if CACHE_FOLDER is None else CACHE_FOLDER / f"warm_{element}"
     if marker is None or marker.exists() or (os.cpu_count() or 1) < 2:
         return None
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+    # This process may have its packages from anywhere, and the folder it was started in may hold others of their names.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(
-        [sys.executable, "-m", "sim.warm_up", element],
+        [sys.executable, "-s", "-P", "-m", "sim.warm_up", element],
         env=environment,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
     )
+
+
+def end_with_parent() -> None:
+    """End this process as soon as the one that started it has ended, whatever ended it."""
+    sys.stdin.read()
+    os._exit(1)
 
 
 def main() -> None:
     """Compile, and leave a mark that it is done."""
     from toolkit.compile_kernels import CACHE_FOLDER
 
+    threading.Thread(target=end_with_parent, daemon=True).start()
     element = sys.argv[1]
     compile_step(element)
     compile_outputs()

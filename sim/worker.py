@@ -1,14 +1,21 @@
-"""The worker: bakes a job in a process of its own, for Blender and for farms.
+"""The worker: bakes, and whatever else takes long, in a process of its own, for Blender and for farms.
 
     python -m sim.worker JOB.json
 
-The job is an object with `scene` (a scene as in a scene file, or the path of one), `cache` (a folder), and optionally
-`exports` (a list of {path, up_axis, scale}), `preview`, `report`, `velocities`, `resume` and `force`. Relative paths
-start at the job's folder. What happens goes to stdout, one JSON object per line with an `event`:
+The job is an object with a `task`; relative paths in it start at the job's folder.
+
+    bake      (or no task) `scene` (a scene as in a scene file, or the path of one) and `cache` (a folder); optionally
+              `exports` (a list of {path, up_axis, scale, body, placements}, see `export.files.Export`), `preview`,
+              `report`, `velocities`, `resume` and `force`
+    cage      `mesh`, `asset` (.npz to write) and `settings`, see `toolkit.prepare.CageSettings`
+    export    `cache` and `exports`
+    check     nothing: drops a cube, and says with which versions
+
+What happens goes to stdout, one JSON object per line with an `event`:
 
     stage     {stage, fraction}                                             before and after the simulation
     frame     {frame, substep, fraction, seconds, eta, volume_error, contacts}     (substep: within a slow frame)
-    done      what `jellycage bake --json` prints
+    done      what was made: for a bake what `jellycage bake --json` prints
     error     {message, code}
 
 The worker stops, keeping finished frames, when stdin ends or a line "cancel" comes, and exits with the code of the
@@ -26,7 +33,13 @@ from sim.errors import SceneError, SimError
 from toolkit.errors import ToolkitError
 
 OK, INTERNAL, BAD_INPUT, INPUT_OUTPUT, INTERRUPTED = 0, 1, 3, 5, 130
-KEYS = ("scene", "cache", "exports", "preview", "report", "velocities", "resume", "force")
+KEYS = {
+    "bake": ("scene", "cache", "exports", "preview", "report", "velocities", "resume", "force"),
+    "cage": ("mesh", "asset", "settings"),
+    "export": ("cache", "exports"),
+    "check": (),
+}
+NEEDED = {"scene": dict | str, "cache": str, "mesh": str, "asset": str, "settings": dict}
 
 
 def exit_code(error: BaseException) -> int:
@@ -41,39 +54,69 @@ def exit_code(error: BaseException) -> int:
 
 
 def read_job(path: str | Path):
-    """The job in a file; raises SceneError, in one line, if it cannot be used."""
-    from sim.export.files import Export
-    from sim.job import Job
-    from sim.scene_file import read_scene_file, scene_of
-
+    """What the job in a file asks for, as an object with `run`; raises SceneError, in one line, if it is no job."""
     path = Path(path)
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise SceneError(f"{path}: no JSON ({error}); write it again") from None
-    if not isinstance(values, dict) or "scene" not in values or "cache" not in values:
-        raise SceneError(f"{path}: expected an object with scene and cache; write it again")
-    unknown = sorted(set(values) - set(KEYS))
+    if not isinstance(values, dict):
+        raise SceneError(f"{path}: expected an object; write it again")
+    task = values.pop("task", "bake")
+    if not isinstance(task, str) or task not in KEYS:
+        raise SceneError(f"{path}: task: expected one of {', '.join(KEYS)}; write it again")
+    needed = [name for name in KEYS[task] if name in NEEDED]
+    if not all(name in values for name in needed):
+        raise SceneError(f"{path}: expected an object with {' and '.join(needed)}; write it again")
+    unknown = sorted(set(values) - set(KEYS[task]))
     if unknown:
-        raise SceneError(f"{path}: {unknown[0]}: not a key of a job; use {', '.join(KEYS)}")
-    for name, kinds in (("scene", dict | str), ("cache", str)):
-        if not isinstance(values[name], kinds):
+        known = ", ".join(KEYS[task]) or "none"
+        raise SceneError(f"{path}: {unknown[0]}: not a key of a job; use {known}")
+    for name in needed:
+        if not isinstance(values[name], NEEDED[name]):
+            wanted = "an object" if NEEDED[name] is dict else "a path"
             raise SceneError(
-                f"{path}: {name}: expected a path, got {values[name]!r}; write it again"
+                f"{path}: {name}: expected {wanted}, got {values[name]!r}; write it again"
             )
+    return _task(task, values, path)
+
+
+def _task(task, values, path):
+    from sim.job import Job
+    from sim.scene_file import read_scene_file, scene_of
+    from sim.tasks import CageTask, ExportTask, SelfTest
+
     folder = path.resolve().parent
+    if task == "check":
+        return SelfTest()
+    if task == "cage":
+        return CageTask(folder / values["mesh"], folder / values["asset"], values["settings"])
+    exports = _exports(values, folder, path)
+    if task == "export":
+        return ExportTask(folder / values["cache"], exports)
     scene = values["scene"]
     scene = scene_of(scene, folder) if isinstance(scene, dict) else read_scene_file(folder / scene)
-    try:
-        exports = tuple(
-            Export(folder / row["path"], row.get("up_axis"), row.get("scale", 1.0))
-            for row in values.get("exports", [])
-        )
-        files = {name: folder / values[name] for name in ("preview", "report") if values.get(name)}
-    except (TypeError, KeyError, AttributeError):
-        raise SceneError(f"{path}: exports: expected a list of objects with a path") from None
+    files = {name: folder / values[name] for name in ("preview", "report") if values.get(name)}
     flags = {name: bool(values.get(name)) for name in ("velocities", "resume", "force")}
     return Job(scene, folder / values["cache"], exports, **files, **flags)
+
+
+def _exports(values, folder, path):
+    from sim.export.files import Export
+
+    try:
+        return tuple(
+            Export(
+                folder / row["path"],
+                row.get("up_axis"),
+                row.get("scale", 1.0),
+                row.get("body"),
+                folder / row["placements"] if row.get("placements") else None,
+            )
+            for row in values.get("exports", [])
+        )
+    except (TypeError, KeyError, AttributeError):
+        raise SceneError(f"{path}: exports: expected a list of objects with a path") from None
 
 
 def emit(line: dict[str, Any]) -> None:
@@ -93,13 +136,13 @@ def watch_stdin(stop: threading.Event) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the job named on the command line; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    stop = threading.Event()
+    stop, helpers = threading.Event(), []
     try:
         if len(arguments) != 1:
             raise SceneError(
                 "expected one argument, the path of a job; see the head of sim/worker.py"
             )
-        from sim.job import run_job
+        from sim.warm_up import start_warm_up
         from toolkit.compile_kernels import is_compiled
         from toolkit.json_values import plain
 
@@ -107,8 +150,11 @@ def main(arguments: list[str] | None = None) -> int:
         threading.Thread(target=watch_stdin, args=(stop,), daemon=True).start()
         if not is_compiled():
             emit({"event": "stage", "stage": "compiling, first time only", "fraction": 0.0})
-        facts = run_job(job, lambda line: emit(plain(line)), stop.is_set)
+        helpers = [helper for helper in map(start_warm_up, job.elements) if helper is not None]
+        facts = job.run(lambda line: emit(plain(line)), stop.is_set, helpers)
         emit({"event": "done", **plain(facts)})
+        while any(helper.poll() is None for helper in helpers) and not stop.wait(0.1):
+            pass  # what they compile is for the next job
         return OK
     except BaseException as error:
         code = exit_code(error)
@@ -117,6 +163,9 @@ def main(arguments: list[str] | None = None) -> int:
         message = " ".join(str(error).split()) or type(error).__name__
         emit({"event": "error", "message": message, "code": code})
         return code
+    finally:
+        for helper in helpers:
+            helper.kill()
 
 
 if __name__ == "__main__":

@@ -23,12 +23,19 @@ from toolkit.arrays import as_points
 from toolkit.atomic_file import atomic_file
 from toolkit.errors import MeshError
 from toolkit.mesh import TriMesh, as_mesh, mesh_from_polygons
+from toolkit.npz_file import parsed_npz
 from toolkit.obj_file import parsed_obj
 from toolkit.off_file import parsed_off
 from toolkit.ply_file import parsed_ply
 from toolkit.stl_file import is_ascii_stl, is_binary_stl, parsed_stl
 
-PARSERS = {"obj": parsed_obj, "ply": parsed_ply, "stl": parsed_stl, "off": parsed_off}
+PARSERS = {
+    "obj": parsed_obj,
+    "ply": parsed_ply,
+    "stl": parsed_stl,
+    "off": parsed_off,
+    "npz": parsed_npz,
+}
 MESHIO_FORMATS = {"vtk": "vtk", "vtu": "vtu", "msh": "gmsh", "mesh": "medit", "inp": "abaqus"}
 KNOWN = (*PARSERS, "glb", "gltf", *MESHIO_FORMATS)
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from sim.cache import Cache, all_frames
 from sim.errors import SettingsError
 from sim.export.alembic import AlembicWriter
@@ -30,6 +32,10 @@ class Export:
     """"Y" or "Z"; None: Y in Alembic, Z in the others, as their readers expect."""
     scale: float = 1.0
     """Units of the file per metre."""
+    body: str | None = None
+    """Name of the only body to write; None: all."""
+    placements: Path | None = None
+    """.npy of the transforms from the world to the file's space, shape (1 or frames, 4, 4), for moving objects."""
 
     @property
     def kind(self) -> str:
@@ -58,27 +64,29 @@ def write_export(
     cache: Cache, export: Export, *, progress: Callable[[float], None] | None = None
 ) -> list[Path]:
     """Write a finished bake to a file, or to one per body or frame; returns what was written."""
-    facts, meshes, kind = cache.facts, cache.meshes, export.kind
+    facts, kind = cache.facts, export.kind
+    chosen = _chosen(facts.names, export)
+    meshes, placements = cache.meshes[chosen], _placements(export, cache.frame_count)
     common = {"fps": facts.fps, "first_frame": facts.frames[0], "scale": export.scale}
     if export.up_axis is not None:
         common["up_axis"] = export.up_axis
     if kind == ".abc":
         with AlembicWriter(export.path, meshes, **common) as writer:
-            _stream(cache, writer, slice(None), progress, facts.velocities)
+            _stream(cache, writer, chosen, placements, progress, facts.velocities)
         return [export.path]
     if kind == ".obj":
         with ObjSequenceWriter(export.path, meshes, **common) as writer:
-            _stream(cache, writer, slice(None), progress)
+            _stream(cache, writer, chosen, placements, progress)
         first, last = facts.frames
         return [writer.frame_path(frame) for frame in range(first, last + 1)]
-    paths = body_paths(export.path, facts.names)
-    for number, (path, mesh) in enumerate(zip(paths, meshes, strict=True)):
+    paths = body_paths(export.path, facts.names[chosen])
+    for number, (path, mesh) in enumerate(zip(paths, meshes, strict=True), start=chosen.start):
         if kind == ".pc2":
             writer = Pc2Writer(path, [mesh], **common)
         else:
             writer = MddWriter(path, [mesh], frame_count=cache.frame_count, **common)
         with writer:
-            _stream(cache, writer, slice(number, number + 1), progress)
+            _stream(cache, writer, slice(number, number + 1), placements, progress)
     return paths
 
 
@@ -89,10 +97,41 @@ def body_paths(path: Path, names) -> list[Path]:
     return [path.with_name(f"{path.stem}_{name}{path.suffix}") for name in safe_names(names)]
 
 
-def _stream(cache, writer, bodies, progress, with_velocities=False):
+def _chosen(names, export):
+    """The rows of the bodies to write, as a slice."""
+    if export.body is None:
+        return slice(0, len(names))
+    if export.body not in names:
+        raise SettingsError(
+            f"{export.path}: no body is called {export.body!r}; there are {', '.join(names)}"
+        )
+    at = names.index(export.body)
+    return slice(at, at + 1)
+
+
+def _placements(export, frame_count):
+    """Transforms from the world to the file's space, one per frame, shape (frames, 4, 4), or None."""
+    if export.placements is None:
+        return None
+    try:
+        matrices = np.load(export.placements, allow_pickle=False)
+        return np.broadcast_to(np.asarray(matrices, np.float64), (frame_count, 4, 4))
+    except (ValueError, TypeError, EOFError):
+        raise SettingsError(
+            f"{export.placements}: expected an array of shape (1 or {frame_count}, 4, 4); "
+            "save it with numpy.save"
+        ) from None
+
+
+def _stream(cache, writer, bodies, placements, progress, with_velocities=False):
     """Give a writer every frame of some bodies."""
     for count, (frame, positions) in enumerate(all_frames(cache), start=1):
+        positions = positions[bodies]
         velocities = cache.frame(frame, "velocity")[bodies] if with_velocities else None
-        writer.write(positions[bodies], velocities)
+        if placements is not None:
+            turn, shift = placements[count - 1][:3, :3].T, placements[count - 1][:3, 3]
+            positions = [x @ turn + shift for x in positions]
+            velocities = velocities and [v @ turn for v in velocities]
+        writer.write(positions, velocities)
         if progress is not None:
             progress(count / cache.frame_count)

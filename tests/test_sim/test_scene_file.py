@@ -340,7 +340,7 @@ MALFORMED = {
     '[[body]]\nmesh = "a\\u0000b"': ("body[0].mesh: expected", 'mesh = "bear.obj"'),
     '[[body]]\nasset = "bear.obj"': ("body[0].asset: expected the path of a .npz file", 'asset = "bear.npz"'),
     PIN + 'all = true\ntarget = "gone.pc2"': ("body[0].pin[0].target: expected the path of a .pc2", "nothing"),
-    PAINT.replace("bear.ply", "bear.obj"): ("paint.density.attribute: only a .ply mesh", "file and array"),
+    PAINT.replace("bear.ply", "bear.obj"): ("paint.density.attribute: only a .ply or .npz mesh", "file and array"),
     PIN.replace("bear.ply", "bear.obj") + 'attribute = "a"': ("body[0].pin[0].attribute: only a .ply", "PLY"),
     # what is no TOML
     "fps = 24\nfps = 25\n": ("line 2: no TOML (Cannot overwrite a value)", "correct that line"),

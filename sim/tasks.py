@@ -1,0 +1,119 @@
+"""What the worker does besides bakes: build a cage, export a bake, prove that the installation works.
+
+Every task has `elements`, the kinds of element that the simulator should be compiled for beside it the first time, and
+`run(emit, is_cancelled, helpers)`, where helpers are the processes that do so.
+"""
+
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sim.cache import open_cache
+from sim.errors import Cancelled
+from sim.export.files import Export, write_export
+from sim.job import Emit, Job, run_job
+from sim.scene_file import scene_of
+from sim.warm_up import CORNERS
+from toolkit.asset_file import save_asset
+from toolkit.atomic_file import check_writable
+from toolkit.mesh_io import read_mesh
+from toolkit.prepare import build_cage
+from toolkit.version import VERSION
+
+CUBE = np.array(
+    [[0, 3, 2, 1], [4, 5, 6, 7], [0, 1, 5, 4], [1, 2, 6, 5], [2, 3, 7, 6], [3, 0, 4, 7]]
+)
+
+
+@dataclass(frozen=True)
+class CageTask:
+    """Build the cage of a mesh, to be looked at."""
+
+    mesh: Path
+    asset: Path
+    """.npz to write."""
+    settings: dict[str, Any]
+    """See `toolkit.prepare.CageSettings`."""
+
+    @property
+    def elements(self) -> set[str]:
+        """Kinds of element that a bake of it would simulate: they can be compiled meanwhile."""
+        return {self.settings.get("element", "tet")} & {"tet", "hex"}
+
+    def run(self, emit: Emit, is_cancelled: Callable[[], bool], helpers=()) -> dict[str, Any]:
+        """Returns what the asset's meta knows, and counts."""
+        check_writable(self.asset)
+
+        def tell(stage, share):
+            if is_cancelled():
+                raise Cancelled("stopped; nothing was written")
+            emit({"event": "stage", "stage": stage, "fraction": round(float(share), 4)})
+
+        mesh = read_mesh(self.mesh)
+        asset = build_cage(mesh, progress=tell, **self.settings)
+        save_asset(asset, self.asset)
+        return {
+            **asset.meta,
+            "warnings": list(dict.fromkeys([*mesh.warnings, *asset.meta["warnings"]])),
+            "nodes": len(asset.cage_nodes),
+            "elements": len(asset.elements),
+            "output": str(self.asset),
+        }
+
+
+@dataclass(frozen=True)
+class ExportTask:
+    """Write a finished bake to files."""
+
+    cache: Path
+    exports: tuple[Export, ...]
+    elements = frozenset()
+
+    def run(self, emit: Emit, is_cancelled: Callable[[], bool], helpers=()) -> dict[str, Any]:
+        """Returns the paths."""
+        written, cache = [], open_cache(self.cache)
+        for export in self.exports:
+            export.check()
+        for export in self.exports:
+
+            def tell(share, stage=f"writing {export.path.name}"):
+                if is_cancelled():
+                    raise Cancelled("stopped; the file was not written")
+                emit({"event": "stage", "stage": stage, "fraction": round(share, 4)})
+
+            written += write_export(cache, export, progress=tell)
+        return {"output": [str(path) for path in written]}
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """Cage and drop a cube, and say with what."""
+
+    elements = frozenset({"tet"})
+
+    def run(self, emit: Emit, is_cancelled: Callable[[], bool], helpers=()) -> dict[str, Any]:
+        """Returns versions and places of what was used, and how well the cube kept its volume."""
+        with tempfile.TemporaryDirectory() as folder:
+            np.savez(Path(folder, "cube.npz"), vertices=CORNERS, faces=CUBE)
+            scene = {
+                "frames": [1, 12],
+                "quality": "preview",
+                "body": [{"mesh": "cube.npz", "resolution": 4, "location": [0.0, 0.0, 0.2]}],
+                "collider": [{"kind": "plane"}],
+            }
+            job = Job(scene_of(scene, Path(folder)), Path(folder, "bake"))
+            facts = run_job(job, emit, is_cancelled, helpers)
+        used = {name: sys.modules[name] for name in ("numpy", "scipy", "numba", "llvmlite")}
+        return {
+            "jellycage": VERSION,
+            "python": sys.version.split()[0],
+            "versions": {name: module.__version__ for name, module in used.items()},
+            "files": {name: module.__file__ for name, module in used.items()},
+            "volume_error_max": facts["volume_error_max"],
+            "seconds": facts["seconds"],
+        }
