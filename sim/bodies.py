@@ -18,9 +18,8 @@ from sim.pins import Pin
 from toolkit.arrays import as_points, frozen
 from toolkit.asset import Asset
 
-LEAST_FILL = (
-    0.05  # an element with less solid than this would be too light and too soft to be stable
-)
+LEAST_FILL = 0.05  # an element with less solid than this would be too light to be stable
+LEAST_STIFF_FILL = 0.2  # and one with less than this so soft that its neighbours turn it inside out
 ROTATIONS = ("dapd", "isvd")
 
 
@@ -107,15 +106,15 @@ class SoftBody:
         )
 
     @cached_property
-    def fill(self) -> NDArray[np.float64]:
-        """Share of each element that counts as solid, in stiffness and in mass, shape (e,)."""
-        return frozen(np.maximum(self.asset.cage_fill, LEAST_FILL))
+    def solid_share(self) -> NDArray[np.float64]:
+        """Share of each element that resists deformation, shape (e,)."""
+        return frozen(np.maximum(self.asset.cage_fill, LEAST_STIFF_FILL))
 
     @cached_property
     def solid_volumes(self) -> NDArray[np.float64]:
         """Solid that each quadrature point stands for [m^3], shape (q,): energy is that of the solid alone."""
         points = len(self.elements.volumes) // len(self.elements.corners)
-        return frozen(self.elements.volumes * np.repeat(self.fill, points))
+        return frozen(self.elements.volumes * np.repeat(self.solid_share, points))
 
     @cached_property
     def parameters(self) -> NDArray[np.float64]:
@@ -125,7 +124,7 @@ class SoftBody:
     @cached_property
     def hourglass_stiffness(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """k_i and A_i of the hourglass modes [N/m], see `elements`, shapes (e, 4) and (e, 4, 6), or with no rows."""
-        young = self.material.young_modulus * self.fill
+        young = self.material.young_modulus * self.solid_share
         arrays = self.elements.hourglass_scale, self.elements.hourglass_rest
         return tuple(
             frozen(array * young[: len(array)].reshape(-1, *(1,) * (array.ndim - 1)))
@@ -136,7 +135,7 @@ class SoftBody:
     def mass(self) -> NDArray[np.float64]:
         """Lumped mass of each node [kg], shape (n,): every element shares its solid part out evenly."""
         corners = self.elements.corners
-        solid = self.elements.element_volumes * self.fill
+        solid = self.elements.element_volumes * np.maximum(self.asset.cage_fill, LEAST_FILL)
         share = solid * self.material.density / corners.shape[1]
         weights = np.repeat(share, corners.shape[1])
         return frozen(np.bincount(corners.ravel(), weights, len(self.elements.nodes)))

@@ -229,14 +229,16 @@ def demo(context):
 
 
 def _demo_scene(mesh: Path):
-    """The bear leans forward as it falls, lands on its seat, and rolls over onto its back."""
+    """The bear leans back as it falls, lands on its seat, and rocks until it sits. Gummy is firmer than jelly."""
     from sim.scene_file import scene_of
 
     body = {
         "mesh": str(mesh),
-        "location": [0.0, 0.0, 0.33],
-        "rotation": [15.0, 0.0, 0.0],
+        "location": [0.0, 0.0, 0.4],
+        "rotation": [-15.0, 0.0, 20.0],
         "resolution": 10,
+        "sag": 0.04,
+        "stiffness_damping": 0.006,
     }
     return scene_of({"body": [body], "collider": [{"kind": "plane"}]}, Path.cwd())
 

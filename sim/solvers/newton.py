@@ -88,7 +88,7 @@ class Newton:
         n, points, blocks = len(body.mass), len(e.volumes), 9 * len(pattern.column)
         # Terms of first order in the strain cancel in the energy; what is left of them is of this size.
         moduli = body.parameters[:, :2].sum(axis=1)
-        rounding = 1e-15 * float((moduli * body.fill * e.element_volumes).sum())
+        rounding = 1e-15 * float((moduli * body.solid_share * e.element_volumes).sum())
         self.shape = Shape(
             *(e.corners, pattern.slots, e.gradients, body.solid_volumes, body.parameters),
             *(body.part, body.material.law, rounding),
