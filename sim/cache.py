@@ -242,7 +242,11 @@ def _read_mesh(path, name) -> ExportMesh:
         )
 
 
-def all_frames(cache: Cache) -> Iterator[tuple[int, list[NDArray[np.float32]]]]:
-    """(frame, vertices of each body) of a complete cache, in order."""
-    for frame in range(cache.facts.frames[0], cache.facts.frames[1] + 1):
+def all_frames(
+    cache: Cache, last: int | None = None
+) -> Iterator[tuple[int, list[NDArray[np.float32]]]]:
+    """(frame, vertices of each body) of a cache that is complete, or complete up to the frame `last`, in order."""
+    for frame in range(
+        cache.facts.frames[0], (cache.facts.frames[1] if last is None else last) + 1
+    ):
         yield frame, cache.frame(frame)

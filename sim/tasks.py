@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sim.cache import open_cache
-from sim.errors import Cancelled
+from sim.errors import CacheError, Cancelled
 from sim.export.files import Export, write_export
 from sim.job import Emit, Job, run_job
 from sim.scene_file import scene_of
@@ -68,15 +68,23 @@ class CageTask:
 
 @dataclass(frozen=True)
 class ExportTask:
-    """Write a finished bake to files."""
+    """Write a bake to files."""
 
     cache: Path
     exports: tuple[Export, ...]
+    partial: bool = False
+    """Whether to write the frames that there are, if it is not finished."""
     elements = frozenset()
 
     def run(self, emit: Emit, is_cancelled: Callable[[], bool], helpers=()) -> dict[str, Any]:
-        """Returns the paths."""
+        """Returns the paths, and the last frame."""
         written, cache = [], open_cache(self.cache)
+        last = cache.facts.frames[1]
+        if self.partial:
+            done = cache.frames_done()
+            if not done:
+                raise CacheError(f"{self.cache}: no frame is finished; bake again")
+            last = done[-1]
         for export in self.exports:
             export.check()
         for export in self.exports:
@@ -86,8 +94,8 @@ class ExportTask:
                     raise Cancelled("stopped; the file was not written")
                 emit({"event": "stage", "stage": stage, "fraction": round(share, 4)})
 
-            written += write_export(cache, export, progress=tell)
-        return {"output": [str(path) for path in written]}
+            written += write_export(cache, export, last=last, progress=tell)
+        return {"output": [str(path) for path in written], "last_frame": last}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ The job is an object with a `task`; relative paths in it start at the job's fold
               `exports` (a list of {path, up_axis, scale, body, placements}, see `export.files.Export`), `preview`,
               `report`, `velocities`, `resume` and `force`
     cage      `mesh`, `asset` (.npz to write) and `settings`, see `toolkit.prepare.CageSettings`
-    export    `cache` and `exports`
+    export    `cache` and `exports`; with `partial` as far as it was baked
     check     nothing: drops a cube, and says with which versions
 
 What happens goes to stdout, one JSON object per line with an `event`:
@@ -36,7 +36,7 @@ OK, INTERNAL, BAD_INPUT, INPUT_OUTPUT, INTERRUPTED = 0, 1, 3, 5, 130
 KEYS = {
     "bake": ("scene", "cache", "exports", "preview", "report", "velocities", "resume", "force"),
     "cage": ("mesh", "asset", "settings"),
-    "export": ("cache", "exports"),
+    "export": ("cache", "exports", "partial"),
     "check": (),
 }
 NEEDED = {"scene": dict | str, "cache": str, "mesh": str, "asset": str, "settings": dict}
@@ -93,7 +93,7 @@ def _task(task, values, path):
         return CageTask(folder / values["mesh"], folder / values["asset"], values["settings"])
     exports = _exports(values, folder, path)
     if task == "export":
-        return ExportTask(folder / values["cache"], exports)
+        return ExportTask(folder / values["cache"], exports, bool(values.get("partial")))
     scene = values["scene"]
     scene = scene_of(scene, folder) if isinstance(scene, dict) else read_scene_file(folder / scene)
     files = {name: folder / values[name] for name in ("preview", "report") if values.get(name)}

@@ -61,10 +61,19 @@ class Export:
 
 
 def write_export(
-    cache: Cache, export: Export, *, progress: Callable[[float], None] | None = None
+    cache: Cache,
+    export: Export,
+    *,
+    last: int | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> list[Path]:
-    """Write a finished bake to a file, or to one per body or frame; returns what was written."""
+    """Write a bake that is finished, or finished up to the frame `last`, to a file, or to one per body or frame.
+
+    Returns what was written.
+    """
     facts, kind = cache.facts, export.kind
+    if last is None:
+        last = facts.frames[1]
     chosen = _chosen(facts.names, export)
     meshes, placements = cache.meshes[chosen], _placements(export, cache.frame_count)
     common = {"fps": facts.fps, "first_frame": facts.frames[0], "scale": export.scale}
@@ -72,21 +81,20 @@ def write_export(
         common["up_axis"] = export.up_axis
     if kind == ".abc":
         with AlembicWriter(export.path, meshes, **common) as writer:
-            _stream(cache, writer, chosen, placements, progress, facts.velocities)
+            _stream(cache, writer, chosen, placements, last, progress, facts.velocities)
         return [export.path]
     if kind == ".obj":
         with ObjSequenceWriter(export.path, meshes, **common) as writer:
-            _stream(cache, writer, chosen, placements, progress)
-        first, last = facts.frames
-        return [writer.frame_path(frame) for frame in range(first, last + 1)]
+            _stream(cache, writer, chosen, placements, last, progress)
+        return [writer.frame_path(frame) for frame in range(facts.frames[0], last + 1)]
     paths = body_paths(export.path, facts.names[chosen])
     for number, (path, mesh) in enumerate(zip(paths, meshes, strict=True), start=chosen.start):
         if kind == ".pc2":
             writer = Pc2Writer(path, [mesh], **common)
         else:
-            writer = MddWriter(path, [mesh], frame_count=cache.frame_count, **common)
+            writer = MddWriter(path, [mesh], frame_count=last - facts.frames[0] + 1, **common)
         with writer:
-            _stream(cache, writer, slice(number, number + 1), placements, progress)
+            _stream(cache, writer, slice(number, number + 1), placements, last, progress)
     return paths
 
 
@@ -123,9 +131,9 @@ def _placements(export, frame_count):
         ) from None
 
 
-def _stream(cache, writer, bodies, placements, progress, with_velocities=False):
+def _stream(cache, writer, bodies, placements, last, progress, with_velocities=False):
     """Give a writer every frame of some bodies."""
-    for count, (frame, positions) in enumerate(all_frames(cache), start=1):
+    for count, (frame, positions) in enumerate(all_frames(cache, last), start=1):
         positions = positions[bodies]
         velocities = cache.frame(frame, "velocity")[bodies] if with_velocities else None
         if placements is not None:
@@ -134,4 +142,4 @@ def _stream(cache, writer, bodies, placements, progress, with_velocities=False):
             velocities = velocities and [v @ turn for v in velocities]
         writer.write(positions, velocities)
         if progress is not None:
-            progress(count / cache.frame_count)
+            progress(count / (last - cache.facts.frames[0] + 1))
