@@ -48,11 +48,6 @@ class Preset:
     description: str
     """One sentence for artists."""
 
-    def stiffness_damping(self, height: float, gravity: ArrayLike, sag: float) -> float:
-        """Rayleigh beta [s] that gives a body of this height [m] and sag the damping ratio."""
-        fall_time = math.sqrt(height / gravity_strength(gravity))
-        return 4.0 * self.damping_ratio / math.pi * math.sqrt(2.0 * sag) * fall_time
-
 
 PRESETS = {
     "jelly": Preset(
@@ -144,7 +139,15 @@ def preset_material(
         )
     young_modulus = preset.density * gravity_strength(gravity) * height / (2.0 * sag)
     material = LAWS[preset.law](young_modulus, preset.poisson_ratio, preset.density)
-    return material, preset.stiffness_damping(height, gravity, sag)
+    return material, stiffness_damping(preset.damping_ratio, material, height)
+
+
+def stiffness_damping(damping_ratio: float, material: Elastic, height: float) -> float:
+    """Rayleigh beta [s] that gives the first mode along a height [m] of one uniform material this damping ratio."""
+    angular_frequency = (
+        math.pi / 2.0 * math.sqrt(material.young_modulus / material.density) / height
+    )
+    return 2.0 * damping_ratio / angular_frequency
 
 
 def substeps_for(fps: float, length: float, gravity: ArrayLike, quality: Quality) -> int:

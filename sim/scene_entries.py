@@ -378,6 +378,7 @@ class BodyEntry:
         NotTogether("cell_size", ("resolution",), "both give the size of the cells"),
         NotTogether("matrix", ("location", "rotation", "scale"), "the matrix holds all three"),
         NotTogether("material", ("preset", "sag"), "a material has its own stiffness"),
+        NotTogether("damping_ratio", ("stiffness_damping",), "both slow deformation"),
         AttributesNeedAMeshWithThem(),
     )
 
@@ -417,6 +418,13 @@ class BodyEntry:
         "Rayleigh beta, slows deformation; left out: the preset's, 0 with a material.",
         None,
         example=0.01,
+    )
+    damping_ratio: float | None = key(
+        Number(0.0, 100.0),
+        "Of the first mode along the height: 0 rings on, 1 returns without swinging; "
+        "left out: the preset's, 0 with a material.",
+        None,
+        example=0.1,
     )
     mass_damping: float = key(Number(0.0, 1e6, "1/s"), "Rayleigh alpha, slows every motion.", 0.0)
     air_drag: float = key(
@@ -460,8 +468,8 @@ class BodyEntry:
             put(self, "friction", preset.friction if preset else PLAIN_FRICTION)
         if self.restitution is None:
             put(self, "restitution", preset.restitution if preset else PLAIN_RESTITUTION)
-        if self.stiffness_damping is None and preset is None:
-            put(self, "stiffness_damping", 0.0)
+        if self.damping_ratio is None and self.stiffness_damping is None:
+            put(self, "damping_ratio", preset.damping_ratio if preset else 0.0)
 
     @property
     def transform(self) -> NDArray[np.float64]:

@@ -23,7 +23,14 @@ from sim.export.pc2 import read_pc2
 from sim.keyed import Keyed
 from sim.loads import Force, Impulse, PositionChange, VelocityChange
 from sim.pins import Pin
-from sim.presets import LAWS, PRESETS, QUALITIES, preset_material, substeps_for
+from sim.presets import (
+    LAWS,
+    PRESETS,
+    QUALITIES,
+    preset_material,
+    stiffness_damping,
+    substeps_for,
+)
 from sim.rotations_kernels import quaternion_of
 from sim.scene import Scene
 from sim.scene_entries import BodyEntry, ColliderEntry, euler_matrix, is_keyed
@@ -156,7 +163,7 @@ def _body(scene: SceneFile, entry: BodyEntry, clock: _Clock, report):
         velocity=entry.velocity,
         spin=entry.spin,
         mass_damping=entry.mass_damping or 0.0,
-        stiffness_damping=damping if entry.stiffness_damping is None else entry.stiffness_damping,
+        stiffness_damping=damping,
         air_drag=entry.air_drag or 0.0,
         friction=entry.friction,
         restitution=entry.restitution,
@@ -209,16 +216,19 @@ def _material(scene, entry, height, selected):
     notes = ()
     if entry.material is not None:
         m = entry.material
-        material, damping = LAWS[m.law](m.young_modulus, m.poisson_ratio, m.density), 0.0
+        material = LAWS[m.law](m.young_modulus, m.poisson_ratio, m.density)
     else:
         preset = PRESETS[entry.preset]
-        material, damping = preset_material(preset, height, scene.gravity, sag=entry.sag)
+        material, _ = preset_material(preset, height, scene.gravity, sag=entry.sag)
         sag = preset.sag if entry.sag is None else entry.sag
         notes = (
             f"{entry.preset} of {height:.3g} m that sags by {sag:.1%}: "
             f"Young modulus {float(material.young_modulus):.4g} Pa, "
             f"Poisson ratio {preset.poisson_ratio:g}, density {preset.density:g} kg/m^3",
         )
+    damping = entry.stiffness_damping
+    if damping is None:
+        damping = stiffness_damping(entry.damping_ratio, material, height)
     painted = {}
     for name in ("young_modulus", "density"):
         paint = getattr(entry.paint, name)

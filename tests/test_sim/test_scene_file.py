@@ -132,6 +132,7 @@ value = [0, 0, 9]
 name = "stone"
 asset = "bear.npz"
 matrix = [[2, 0, 0, 5], [0, 2, 0, 6], [0, 0, 2, 7], [0, 0, 0, 1]]
+damping_ratio = 0.2
 
 [body.material]
 law = "corotated"
@@ -420,7 +421,10 @@ def test_the_shortest_scene_has_all_the_defaults(shot):
     assert scene.colliders == ()
     (body,) = scene.bodies
     assert body.name == "bear" and body.preset == "jelly" and body.material is None
-    assert body.friction == PRESETS["jelly"].friction and body.stiffness_damping is None
+    assert (
+        body.friction == PRESETS["jelly"].friction
+        and body.damping_ratio == PRESETS["jelly"].damping_ratio
+    )
     assert body.restitution == PRESETS["jelly"].restitution
     assert body.resolution is None and body.cell_size is None
     assert body.pins == () and body.loads == () and body.paint.density is None
@@ -438,7 +442,7 @@ def test_defaults_are_those_of_the_code_that_uses_them(shot):
     solver_keys = scene_schema()["keys"]["solver"]["keys"]
     assert set(solver_keys) == {field.name for field in dataclasses.fields(SolverSettings)}
     body = scene.bodies[1]
-    assert body.preset is None and body.stiffness_damping == 0.0
+    assert body.preset is None and body.damping_ratio == 0.0
     assert (body.friction, body.restitution) == (0.5, 0.0)
     assert (body.material.young_modulus, body.material.poisson_ratio) == (1e5, 0.45)
 

@@ -173,6 +173,16 @@ def test_a_preset_becomes_a_stiffness_for_this_height_and_a_note(name, tmp_path)
     assert note.startswith("cube: ") and f"{float(material.young_modulus):.4g} Pa" in note
 
 
+def test_a_damping_ratio_is_that_of_the_first_mode_along_the_height(tmp_path):
+    given = {"young_modulus": 4e5, "density": 1000.0}
+    body = {"material": given, "damping_ratio": 0.3, "scale": [1.0, 1.0, 2.0]}
+    soft = tiny_shot(tmp_path, body=body).scene.bodies[0]
+    frequency = (
+        np.pi / 2 * np.sqrt(4e5 / 1000.0) / 2.0
+    )  # of a rod of 2 m that is held at one end [rad/s]
+    assert soft.stiffness_damping * frequency / 2 == pytest.approx(0.3)
+
+
 def test_the_height_is_measured_along_gravity(tmp_path):
     body = {"scale": [1.0, 1.0, 3.0], "rotation": [0, 90, 0]}
     lying = tiny_shot(tmp_path, body=body).scene.bodies[0]
