@@ -2,7 +2,7 @@
 # Every target makes .venv first, and only makes it again when pyproject.toml changes.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test verify blender lint bench clean
+.PHONY: help demo quick test test-blender verify extension lint bench clean
 unexport PYTHONHOME PYTHONPATH
 
 MESHES ?= sample_meshes
@@ -19,7 +19,8 @@ help:
 	@echo "make test     the whole test suite"
 	@echo "make quick    the tests that take seconds"
 	@echo "make verify   every promise, checked on each mesh of MESHES=folder (sample_meshes)"
-	@echo "make blender  Blender 4.5 reads the exports back, bit for bit"
+	@echo "make test-blender VERSION=4.2|4.5|5.0|5.2   the extension's tests in that Blender"
+	@echo "make extension    the Blender extension, a zip per platform, in dist/"
 	@echo "make lint     style and format"
 	@echo "make bench    timings on each mesh of MESHES=folder (sample_meshes)"
 	@echo "make clean    remove .venv and everything that was made"
@@ -53,13 +54,29 @@ verify: $(READY)
 	$(PYTHON) tests/verify_bake.py
 	JELLYCAGE_KILLS=20 $(PYTHON) -m pytest -q tests/test_sim/test_bake_killed.py
 
-# Blender itself reads every export format back; its Python module is 370 MB and has a place of its own.
-blender: $(READY)
-	@test -x .venv-blender/bin/python || python3.11 -m venv .venv-blender
-	@.venv-blender/bin/python -m pip install -qq --disable-pip-version-check bpy==4.5.15
-	@rm -rf demo_output/exports && mkdir -p demo_output/exports
-	$(PYTHON) tests/in_blender/write_exports.py demo_output/exports
-	.venv-blender/bin/python tests/in_blender/read_exports.py demo_output/exports
+# Blender as a Python module, 370 MB, in a place of its own that holds nothing of ours: the extension must bring its own.
+# VERSION is one of 4.2, 4.5, 5.0, 5.2. Official builds of 4.2 have numpy 1.24.3.
+VERSION ?= 4.5
+BPY_4.2 := python3.11 bpy==4.2.23 numpy==1.24.3
+BPY_4.5 := python3.11 bpy==4.5.15
+BPY_5.0 := python3.11 bpy==5.0.1
+BPY_5.2 := python3.13 bpy==5.2.3
+
+.venv-blender-%/ready:
+	@test -n "$(BPY_$*)" || { echo "jellycage: VERSION must be 4.2, 4.5, 5.0 or 5.2" >&2; exit 2; }
+	@echo "Setting up Blender $* in .venv-blender-$* (a minute or two, once)"
+	@$(firstword $(BPY_$*)) -m venv --clear .venv-blender-$*
+	@.venv-blender-$*/bin/python -m pip install -qq --disable-pip-version-check \
+	  $(wordlist 2,9,$(BPY_$*))
+	@touch $@
+
+test-blender: $(READY) .venv-blender-$(VERSION)/ready
+	JELLYCAGE_BLENDER=$(VERSION) $(PYTHON) -m pytest -q tests/test_blender
+
+# The wheels are 500 MB, kept in build/wheels; Blender's own checks run where its module is installed.
+extension: $(READY)
+	$(PYTHON) blender_addon/build_extension.py --platform all --abi all --output dist \
+	  $(if $(wildcard .venv-blender-4.5/ready),--blender-python .venv-blender-4.5/bin/python)
 
 lint: $(READY)
 	$(PYTHON) -m ruff check .
@@ -73,5 +90,5 @@ bench: $(READY)
 	$(PYTHON) benchmarks/alembic.py
 
 clean:
-	rm -rf .venv .venv-blender build dist *.egg-info demo_output .pytest_cache .ruff_cache
+	rm -rf .venv .venv-blender-* build dist *.egg-info demo_output .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,197 @@
+"""Bake, Resume, Stop, and the listener for ESC."""
+
+import shutil
+
+import bpy
+
+from .. import folders, running, scene_job, settings, stack
+from ..scene_job import Recording, SetupError
+from .body import push_undo
+
+
+def why_not(context) -> str:
+    """Why nothing can be baked, or ""."""
+    if running.current is not None:
+        return f"{running.current.title} is still running"
+    if not any(
+        obj.type == "MESH" and obj.jellycage.role == "BODY" for obj in context.scene.objects
+    ):
+        return "Build a cage first: select a mesh and press Build Cage"
+    return ""
+
+
+class Starts:
+    """What operators that start a run have in common."""
+
+    def begin(self, title, work):
+        """Start the run; in a window also listen for ESC."""
+        try:
+            running.start(title, work)
+        except SetupError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        if running.current is not None:
+            return bpy.ops.jellycage.watch("INVOKE_DEFAULT")
+        if running.error:
+            self.report({"ERROR"}, running.error)
+            return {"CANCELLED"}
+        if running.message:
+            self.report({"INFO"}, running.message)
+        return {"FINISHED"}
+
+
+class JELLYCAGE_OT_bake(Starts, bpy.types.Operator):
+    """Simulate all soft bodies of the scene. Blender stays usable; ESC stops and keeps finished frames"""
+
+    bl_idname = "jellycage.bake"
+    bl_label = "Bake"
+    bl_options = {"REGISTER"}
+
+    @classmethod
+    def poll(cls, context):
+        reason = why_not(context)
+        if reason:
+            cls.poll_message_set(reason)
+        return not reason
+
+    def execute(self, context):
+        scene = context.scene
+        return self.begin("Bake", lambda run: bake(run, scene))
+
+
+class JELLYCAGE_OT_resume(Starts, bpy.types.Operator):
+    """Go on with the bake that was stopped, with the settings it began with"""
+
+    bl_idname = "jellycage.resume"
+    bl_label = "Resume"
+    bl_options = {"REGISTER"}
+
+    @classmethod
+    def poll(cls, context):
+        if running.current is not None or folders.unfinished_bake() is None:
+            cls.poll_message_set("No bake was stopped")
+            return False
+        return True
+
+    def execute(self, context):
+        scene, folder = context.scene, folders.unfinished_bake()
+        job = {**folders.read_json(folder / folders.JOB), "resume": True}
+        folders.write_json(folder / folders.JOB, job)
+        return self.begin("Bake", lambda run: simulate(run, scene, folder))
+
+
+class JELLYCAGE_OT_stop(bpy.types.Operator):
+    """Stop after this step; finished frames are kept"""
+
+    bl_idname = "jellycage.stop"
+    bl_label = "Stop"
+
+    @classmethod
+    def poll(cls, context):
+        return running.current is not None
+
+    def execute(self, context):
+        running.current.cancel()
+        return {"FINISHED"}
+
+
+class JELLYCAGE_OT_watch(bpy.types.Operator):
+    """Listen for ESC while something runs"""
+
+    bl_idname = "jellycage.watch"
+    bl_label = "Watch Jellycage"
+    bl_options = {"INTERNAL"}
+
+    def execute(self, context):
+        return {"FINISHED"}
+
+    def invoke(self, context, event):
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context, event):
+        if running.current is None:
+            if running.error:
+                self.report({"ERROR"}, running.error)
+            elif running.message:
+                self.report({"INFO"}, running.message)
+            return {"FINISHED", "PASS_THROUGH"}
+        if event.type == "ESC" and event.value == "PRESS":
+            running.current.cancel()
+            return {"RUNNING_MODAL"}
+        return {"PASS_THROUGH"}
+
+
+def bake(run, scene):
+    """The steps of a bake: read the scene, simulate, attach."""
+    bodies = scene_job.bodies_of(scene)
+    for obj in bodies:
+        scene_job.check_body(obj)
+    folder = folders.new_bake_folder()
+    try:
+        recording = Recording(scene, bodies, folder)
+        yield from running.sliced(recording.frames_to_visit(), scene, recording.record)
+        recording.write()
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    prints = {obj.jellycage.uid: settings.fingerprint(scene, obj) for obj in bodies}
+    described = folders.read_json(folder / folders.BODIES)
+    for row in described["bodies"]:
+        row["settings"] = prints[row["uid"]]
+    folders.write_json(folder / folders.BODIES, described)
+    return (yield from simulate(run, scene, folder))
+
+
+def simulate(run, scene, folder):
+    """The steps after the scene was read; also the whole of Resume."""
+    name = scene.name
+    try:
+        facts = yield from run.work_on(folder / folders.JOB)
+        is_done = True
+    except running.Stopped:
+        facts, is_done = (yield from partial_export(run, folder)), False
+        if facts is None:
+            raise
+    described = folders.read_json(folder / folders.BODIES)
+    if is_done:
+        folders.write_json(folder / folders.DONE, facts)
+    missing = attach(bpy.data.scenes.get(name), folder, described)
+    push_undo("Bake")
+    first, last = described["frames"]
+    if not is_done:
+        return f"Stopped after frame {facts['last_frame']}: Resume goes on"
+    if missing:
+        return f"Baked, but {', '.join(missing)} is no longer there"
+    return f"Baked frames {first} to {last}: press Space to play"
+
+
+def partial_export(run, folder):
+    """Write what there is of a bake that was stopped; None if there is nothing yet."""
+    if not (folder / "frames" / "bake.json").exists():
+        return None
+    job = folders.read_json(folder / folders.JOB)
+    job = {"task": "export", "cache": job["cache"], "exports": job["exports"], "partial": True}
+    folders.write_json(folder / "export.json", job)
+    run.is_cancelled = False
+    try:
+        return (yield from run.work_on(folder / "export.json"))
+    except SetupError:
+        return None
+
+
+def attach(scene, folder, described) -> list[str]:
+    """Let every body of a bake play its file; returns the names of those that are gone."""
+    missing = []
+    objects = {obj.jellycage.uid: obj for obj in scene.objects} if scene is not None else {}
+    for row in described["bodies"]:
+        obj = objects.get(row["uid"])
+        if obj is None:
+            missing.append(row["object"])
+            continue
+        stack.attach(obj, folders.stored_path(folder / row["file"]), described["frames"][0])
+        obj.jellycage.baked_settings = row.get("settings", "")
+    return missing
+
+
+CLASSES = (JELLYCAGE_OT_bake, JELLYCAGE_OT_resume, JELLYCAGE_OT_stop, JELLYCAGE_OT_watch)

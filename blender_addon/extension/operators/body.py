@@ -1,0 +1,196 @@
+"""Build Cage, and what goes with being a soft body or a collider."""
+
+import bpy
+import numpy as np
+from bpy.props import EnumProperty
+
+from .. import folders, running, sampling, scene_job, stack
+from ..scene_job import SetupError
+
+COLLECTION = "Jellycage Cages"
+TET_EDGES = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+HEX_EDGES = [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4)]
+HEX_EDGES += [(0, 4), (1, 5), (2, 6), (3, 7)]
+
+
+def why_not(context) -> str:
+    """Why the active object cannot become a soft body, or ""."""
+    obj = context.active_object
+    if running.current is not None:
+        return f"{running.current.title} is still running"
+    if obj is None or obj.type != "MESH":
+        return "Select a mesh object"
+    if obj.library is not None:
+        return "The object is linked: make it local first (Object > Relations > Make Local)"
+    if obj.mode != "OBJECT":
+        return "Leave this mode first: press Tab"
+    return ""
+
+
+class JELLYCAGE_OT_build_cage(bpy.types.Operator):
+    """Make the active mesh a soft body: put it into a cage that is simulated in its place"""
+
+    bl_idname = "jellycage.build_cage"
+    bl_label = "Build Cage"
+    bl_options = {"REGISTER"}
+
+    @classmethod
+    def poll(cls, context):
+        reason = why_not(context)
+        if reason:
+            cls.poll_message_set(reason)
+        return not reason
+
+    def execute(self, context):
+        obj, scene = context.active_object, context.scene
+        try:
+            scene_job.check_body(obj)
+            running.start("Build Cage", lambda run: build(run, scene, obj))
+        except SetupError as error:
+            running.finish(error=str(error))
+        if running.error:
+            self.report({"ERROR"}, running.error)
+            return {"CANCELLED"}
+        if running.current is not None:
+            return bpy.ops.jellycage.watch("INVOKE_DEFAULT")
+        return {"FINISHED"}
+
+
+def build(run, scene, obj):
+    """The steps of building a cage."""
+    body, name = obj.jellycage, obj.name
+    folder = folders.new_scratch_folder("cage")
+    with stack.simulated_part_only([obj]):
+        arrays = scene_job.mesh_arrays(obj, scene)
+        matrix = sampling.world_matrix(obj)
+    np.savez(folder / "mesh.npz", **arrays)
+    settings = scene_job.cage_settings(body)
+    job = {"task": "cage", "mesh": "mesh.npz", "asset": "cage.npz", "settings": settings}
+    folders.write_json(folder / "job.json", job)
+    try:
+        facts = yield from run.work_on(folder / "job.json")
+        obj = bpy.data.objects.get(name)
+        if obj is None:
+            raise SetupError(f"{name} was removed meanwhile: nothing was changed")
+        with np.load(folder / "cage.npz") as asset:
+            nodes = asset["cage_nodes"] / sampling.unit(scene)
+            elements = asset["cage_tets" if "cage_tets" in asset else "cage_hexes"]
+    finally:
+        folders.shutil.rmtree(folder, ignore_errors=True)
+    _, stretch = sampling.rigid_part(matrix)
+    show(scene, obj, nodes @ np.linalg.inv(stretch).T, elements)
+    body = obj.jellycage
+    body.role = "BODY"
+    body.element_count, body.node_count = facts["elements"], facts["nodes"]
+    body.is_bounding = facts["bounding"]
+    body.cage_note = facts["warnings"][0] if facts["warnings"] else ""
+    scene_job.bodies_of(scene)
+    push_undo("Build Cage")
+    return f"Cage of {facts['elements']} elements"
+
+
+def show(scene, obj, nodes, elements) -> None:
+    """Make or change the object that shows the cage, parented to the body."""
+    pairs = TET_EDGES if elements.shape[1] == 4 else HEX_EDGES
+    edges = np.unique(np.sort(elements[:, pairs].reshape(-1, 2), axis=1), axis=0)
+    mesh = bpy.data.meshes.new(f"{obj.name} Cage")
+    mesh.from_pydata(nodes.tolist(), edges.tolist(), [])
+    cage = obj.jellycage.cage
+    if cage is not None and sum(o.jellycage.cage == cage for o in bpy.data.objects) > 1:
+        cage = None  # a copy of the body came with the cage of its original
+    if cage is None or cage.name not in scene.objects:
+        cage = bpy.data.objects.new(f"{obj.name} Cage", mesh)
+        collection(scene).objects.link(cage)
+        obj.jellycage.cage = cage
+    else:
+        old, cage.data = cage.data, mesh
+        bpy.data.meshes.remove(old)
+    cage.parent, cage.matrix_parent_inverse = obj, cage.matrix_parent_inverse.Identity(4)
+    cage.display_type, cage.hide_render, cage.hide_select = "WIRE", True, True
+    cage.show_in_front = False
+
+
+def collection(scene):
+    """The collection that cages are shown in."""
+    found = scene.collection.children.get(COLLECTION)
+    if found is None:
+        found = bpy.data.collections.get(COLLECTION) or bpy.data.collections.new(COLLECTION)
+        scene.collection.children.link(found)
+    return found
+
+
+def push_undo(text: str) -> None:
+    """One step back for what a run did, whose steps were taken by a timer."""
+    windows = bpy.context.window_manager.windows
+    if bpy.app.background or not windows:
+        bpy.ops.ed.undo_push(message=text)
+        return
+    with bpy.context.temp_override(window=windows[0]):
+        bpy.ops.ed.undo_push(message=text)
+
+
+class JELLYCAGE_OT_remove_body(bpy.types.Operator):
+    """Make it an ordinary object again; a bake on it is freed"""
+
+    bl_idname = "jellycage.remove_body"
+    bl_label = "Remove Soft Body"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context):
+        obj = context.active_object
+        is_body = obj is not None and obj.jellycage.role == "BODY"
+        if not is_body or running.current is not None:
+            cls.poll_message_set("Select a soft body while nothing is running")
+            return False
+        return True
+
+    def execute(self, context):
+        obj = context.active_object
+        stack.detach(obj)
+        cage = obj.jellycage.cage
+        if cage is not None:
+            data = cage.data
+            bpy.data.objects.remove(cage)
+            bpy.data.meshes.remove(data)
+        obj.jellycage.role, obj.jellycage.element_count = "NONE", 0
+        obj.jellycage.baked_settings = ""
+        return {"FINISHED"}
+
+
+class JELLYCAGE_OT_set_collider(bpy.types.Operator):
+    """Let soft bodies bump into the selected objects"""
+
+    bl_idname = "jellycage.set_collider"
+    bl_label = "Make Collider"
+    bl_options = {"REGISTER", "UNDO"}
+
+    shape: EnumProperty(
+        name="Shape",
+        items=[
+            ("PLANE", "Plane", "Endless, through the origin; its +Z side is free"),
+            ("BOX", "Box", "The bounding box"),
+            ("SPHERE", "Sphere", "Around the bounding box"),
+            ("CAPSULE", "Capsule", "Along the Z axis"),
+            ("NONE", "No Collider", "Not a collider any more"),
+        ],
+        default="BOX",
+    )
+
+    @classmethod
+    def poll(cls, context):
+        chosen = [o for o in context.selected_objects if o.jellycage.role != "BODY"]
+        if not chosen:
+            cls.poll_message_set("Select objects that are not soft bodies")
+        return bool(chosen)
+
+    def execute(self, context):
+        for obj in context.selected_objects:
+            if obj.jellycage.role != "BODY":
+                obj.jellycage.role = "NONE" if self.shape == "NONE" else "COLLIDER"
+                if self.shape != "NONE":
+                    obj.jellycage.shape = self.shape
+        return {"FINISHED"}
+
+
+CLASSES = (JELLYCAGE_OT_build_cage, JELLYCAGE_OT_remove_body, JELLYCAGE_OT_set_collider)

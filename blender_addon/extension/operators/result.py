@@ -1,0 +1,163 @@
+"""What can be done with a bake: free it, export it, turn it into shape keys, delete what is unused."""
+
+import shutil
+from pathlib import Path
+
+import bpy
+import numpy as np
+from bpy.props import EnumProperty, StringProperty
+
+from .. import folders, running, stack
+from .bake import Starts
+
+HEADER_BYTES = 32
+FORMATS = {"ABC": ".abc", "OBJ": ".obj", "PC2": ".pc2"}
+
+
+def baked_file(obj) -> Path | None:
+    """The point cache that an object plays, or None."""
+    modifier = stack.result_modifier(obj) if obj is not None and obj.type == "MESH" else None
+    return folders.real_path(modifier.filepath) if modifier is not None else None
+
+
+class OnBaked:
+    """What operators on a baked object have in common."""
+
+    @classmethod
+    def poll(cls, context):
+        path = baked_file(context.active_object)
+        if running.current is not None:
+            cls.poll_message_set(f"{running.current.title} is still running")
+        elif path is None:
+            cls.poll_message_set("Select a baked body")
+        elif not path.exists() and cls.needs_file:
+            cls.poll_message_set("Its cache is missing: bake again")
+        else:
+            return True
+        return False
+
+    needs_file = True
+
+
+class JELLYCAGE_OT_free(OnBaked, bpy.types.Operator):
+    """Take the result off the object. Files stay until Delete Unused, so that this can be undone"""
+
+    bl_idname = "jellycage.free"
+    bl_label = "Free Bake"
+    bl_options = {"REGISTER", "UNDO"}
+    needs_file = False
+
+    def execute(self, context):
+        stack.detach(context.active_object)
+        context.active_object.jellycage.baked_settings = ""
+        return {"FINISHED"}
+
+
+class JELLYCAGE_OT_delete_unused(bpy.types.Operator):
+    """Delete the files of bakes of this .blend that nothing plays"""
+
+    bl_idname = "jellycage.delete_unused"
+    bl_label = "Delete Unused"
+
+    @classmethod
+    def poll(cls, context):
+        if running.current is not None:
+            cls.poll_message_set(f"{running.current.title} is still running")
+            return False
+        return True
+
+    def execute(self, context):
+        unused = folders.unused_bakes(stack.played_files())
+        size = sum(map(folders.size, unused))
+        for folder in unused:
+            shutil.rmtree(folder, ignore_errors=True)
+        self.report({"INFO"}, f"Deleted {len(unused)} bakes, {size / 1e6:.1f} MB")
+        return {"FINISHED"}
+
+
+class JELLYCAGE_OT_export(OnBaked, Starts, bpy.types.Operator):
+    """Write the bodies of this bake, in the world and in metres, to a file for other programs"""
+
+    bl_idname = "jellycage.export"
+    bl_label = "Export Bake"
+
+    format: EnumProperty(
+        name="Format",
+        items=[
+            ("ABC", "Alembic", "All bodies in one .abc file"),
+            ("OBJ", "OBJ Sequence", "A folder of .obj files, one per frame"),
+            ("PC2", "PC2", "Point caches, one .pc2 file per body"),
+        ],
+    )
+    filepath: StringProperty(subtype="FILE_PATH")
+
+    def invoke(self, context, event):
+        blend = Path(bpy.data.filepath or "untitled.blend")
+        self.filepath = str(blend.with_suffix(FORMATS[self.format]))
+        context.window_manager.fileselect_add(self)
+        return {"RUNNING_MODAL"}
+
+    def execute(self, context):
+        if not self.filepath:
+            self.report({"ERROR"}, "Say where to: filepath is empty")
+            return {"CANCELLED"}
+        folder = baked_file(context.active_object).parent
+        target = Path(bpy.path.abspath(self.filepath)).with_suffix(FORMATS[self.format])
+        job = {"task": "export", "cache": "frames", "exports": [{"path": str(target)}]}
+        job["partial"] = not (folder / folders.DONE).exists()
+        folders.write_json(folder / "export.json", job)
+
+        def work(run):
+            facts = yield from run.work_on(folder / "export.json")
+            return f"Wrote {Path(facts['output'][0]).name}"
+
+        return self.begin("Export", work)
+
+
+class JELLYCAGE_OT_to_shape_keys(OnBaked, bpy.types.Operator):
+    """Turn the bake into one shape key per frame, for programs that know nothing else"""
+
+    bl_idname = "jellycage.to_shape_keys"
+    bl_label = "To Shape Keys"
+    bl_options = {"REGISTER", "UNDO"}
+
+    def execute(self, context):
+        obj = context.active_object
+        modifier, path = stack.result_modifier(obj), baked_file(obj)
+        positions = read_points(path)
+        if positions.shape[1] != len(obj.data.vertices):
+            self.report({"ERROR"}, "The mesh has changed since the bake: bake again")
+            return {"CANCELLED"}
+        if len(obj.modifiers) and stack.leading_modifiers(obj):
+            self.report({"ERROR"}, "Apply the deforming modifiers first: they would act twice")
+            return {"CANCELLED"}
+        if obj.data.shape_keys is None:
+            obj.shape_key_add(name="Basis", from_mix=False)
+        first = int(modifier.frame_start)
+        for at, points in enumerate(positions):
+            frame = first + at
+            key = obj.shape_key_add(name=f"Frame {frame}", from_mix=False)
+            key.data.foreach_set("co", points.ravel())
+            for where, value in ((frame - 1, 0.0), (frame, 1.0), (frame + 1, 0.0)):
+                is_end = (at == 0 and where < frame) or (at == len(positions) - 1 and where > frame)
+                key.value = value
+                if not is_end:
+                    key.keyframe_insert("value", frame=where)
+        stack.detach(obj)
+        obj.jellycage.baked_settings = ""
+        return {"FINISHED"}
+
+
+def read_points(path: Path) -> np.ndarray:
+    """The samples of a PC2 file, (samples, points, 3)."""
+    header = np.fromfile(path, "<i4", 8)
+    shape = int(header[7]), int(header[4]), 3
+    return np.memmap(path, "<f4", "r", HEADER_BYTES, shape)
+
+
+CLASSES = (
+    JELLYCAGE_OT_free,
+    JELLYCAGE_OT_delete_unused,
+    JELLYCAGE_OT_export,
+    JELLYCAGE_OT_to_shape_keys,
+)

@@ -1,0 +1,162 @@
+"""Check Setup: what may go wrong with a body, where, and what can be done about it with one click."""
+
+import bmesh
+import bpy
+from bpy.props import StringProperty
+
+from .. import running, sampling, stack
+
+PROBLEMS = {
+    "loose": ("{} loose vertices: they follow the surface", "Delete Loose"),
+    "flat": ("{} faces without area: they are ignored", "Dissolve Flat"),
+    "holes": ("{} open edges: holes are closed inside", "Fill Holes"),
+    "branches": ("{} edges with 3 or more faces", ""),
+    "flipped": ("{} faces point inwards", "Face Outwards"),
+}
+"""What may be wrong with a mesh: a sentence with a count, and the name of its remedy if there is one."""
+
+found: dict[str, dict[str, int]] = {}
+"""Counts of the last check, by object name."""
+
+
+def counts(bm) -> dict[str, int]:
+    """How many vertices, edges or faces have each problem."""
+    return {kind: len(elements) for kind, elements in offenders(bm).items() if elements}
+
+
+def offenders(bm) -> dict[str, list]:
+    """The elements of a bmesh that have each problem."""
+    return {
+        "loose": [v for v in bm.verts if not v.link_faces],
+        "flat": [f for f in bm.faces if f.calc_area() < 1e-12 * _extent(bm) ** 2],
+        "holes": [e for e in bm.edges if len(e.link_faces) == 1],
+        "branches": [e for e in bm.edges if len(e.link_faces) > 2],
+        "flipped": _flipped(bm),
+    }
+
+
+def _extent(bm):
+    return max((v.co.length for v in bm.verts), default=1.0)
+
+
+def _flipped(bm):
+    """Faces that Recalculate Outside would turn."""
+    copy = bm.copy()
+    bmesh.ops.recalc_face_normals(copy, faces=copy.faces)
+    copy.faces.ensure_lookup_table()
+    turned = [f for f in bm.faces if f.normal.dot(copy.faces[f.index].normal) < 0.0]
+    copy.free()
+    return turned
+
+
+def sentences(context, obj) -> list[str]:
+    """What is not about the mesh itself."""
+    said, scene = [], context.scene
+    after = [m for m in obj.modifiers if m not in stack.leading_modifiers(obj)[:]]
+    if any(m.type == "MIRROR" for m in after):
+        said.append("Mirror comes after: both halves move alike")
+    if not scene.use_gravity and not any(obj.jellycage.velocity):
+        said.append("No gravity and no velocity: it will hang still")
+    matrix = sampling.world_matrix(obj)
+    size = max(obj.dimensions) * sampling.unit(scene)
+    if obj.jellycage.units == "REAL" and not 0.01 <= size <= 100.0:
+        said.append(f"It is {size:.3g} m large: real units may surprise")
+    if abs(sampling.np.linalg.det(matrix[:3, :3])) < 1e-12:
+        said.append("It is scaled to almost nothing")
+    return said
+
+
+class JELLYCAGE_OT_check_setup(bpy.types.Operator):
+    """Look for what may go wrong with the active object"""
+
+    bl_idname = "jellycage.check_setup"
+    bl_label = "Check Setup"
+
+    @classmethod
+    def poll(cls, context):
+        obj = context.active_object
+        if obj is None or obj.type != "MESH" or obj.mode != "OBJECT":
+            cls.poll_message_set("Select a mesh object in Object mode")
+            return False
+        return True
+
+    def execute(self, context):
+        obj = context.active_object
+        bm = bmesh.new()
+        bm.from_mesh(obj.data)
+        found[obj.name] = counts(bm)
+        bm.free()
+        problems = sum(found[obj.name].values()) + len(sentences(context, obj))
+        self.report({"INFO"}, "Nothing to worry about" if not problems else "See the list")
+        running.redraw()
+        return {"FINISHED"}
+
+
+class OnProblem:
+    """What operators on one kind of problem have in common."""
+
+    kind: StringProperty()
+
+    @classmethod
+    def poll(cls, context):
+        obj = context.active_object
+        return obj is not None and obj.type == "MESH"
+
+
+class JELLYCAGE_OT_select_problem(OnProblem, bpy.types.Operator):
+    """Show where: selects the offending vertices, edges or faces in Edit mode"""
+
+    bl_idname = "jellycage.select_problem"
+    bl_label = "Select"
+    bl_options = {"REGISTER", "UNDO"}
+
+    kind: StringProperty()
+
+    def execute(self, context):
+        obj = context.active_object
+        mode = {"loose": "VERT", "holes": "EDGE", "branches": "EDGE"}.get(self.kind, "FACE")
+        context.tool_settings.mesh_select_mode = [mode == m for m in ("VERT", "EDGE", "FACE")]
+        bpy.ops.object.mode_set(mode="EDIT")
+        bm = bmesh.from_edit_mesh(obj.data)
+        for elements in (bm.verts, bm.edges, bm.faces):
+            for element in elements:
+                element.select = False
+        for element in offenders(bm).get(self.kind, []):
+            element.select_set(True)
+        bmesh.update_edit_mesh(obj.data)
+        return {"FINISHED"}
+
+
+class JELLYCAGE_OT_fix_problem(OnProblem, bpy.types.Operator):
+    """Mend it"""
+
+    bl_idname = "jellycage.fix_problem"
+    bl_label = "Fix"
+    bl_options = {"REGISTER", "UNDO"}
+
+    kind: StringProperty()
+
+    def execute(self, context):
+        obj = context.active_object
+        if obj.mode != "OBJECT":
+            bpy.ops.object.mode_set(mode="OBJECT")
+        bm = bmesh.new()
+        bm.from_mesh(obj.data)
+        elements = offenders(bm).get(self.kind, [])
+        if self.kind == "loose":
+            bmesh.ops.delete(bm, geom=elements, context="VERTS")
+        elif self.kind == "flat":
+            bmesh.ops.dissolve_degenerate(bm, dist=1e-6 * _extent(bm), edges=bm.edges)
+        elif self.kind == "holes":
+            bmesh.ops.holes_fill(bm, edges=elements, sides=0)
+            bmesh.ops.recalc_face_normals(bm, faces=bm.faces)
+        elif self.kind == "flipped":
+            bmesh.ops.recalc_face_normals(bm, faces=bm.faces)
+        bm.to_mesh(obj.data)
+        obj.data.update()
+        found[obj.name] = counts(bm)
+        bm.free()
+        return {"FINISHED"}
+
+
+CLASSES = (JELLYCAGE_OT_check_setup, JELLYCAGE_OT_select_problem, JELLYCAGE_OT_fix_problem)

@@ -1,0 +1,204 @@
+"""The one thing that is being worked on. It lives here, never in the .blend, and ends with Blender.
+
+A run is a generator: it yields whenever Blender may do something else. In a window a timer takes it on, without one a
+loop does, so that both do the same.
+"""
+
+import time
+from collections import deque
+from collections.abc import Generator
+from pathlib import Path
+
+import bpy
+
+from . import folders
+from .child import Child
+from .scene_job import SetupError
+
+INTERVAL = 0.1
+SLICE = 0.05  # seconds that reading the scene may take before Blender gets its turn
+
+
+class Stopped(Exception):
+    """The artist stopped it."""
+
+
+class Run:
+    """A piece of work, how far it is, and how it ended."""
+
+    def __init__(self, title: str, work):
+        self.title, self.text, self.fraction, self.eta = title, "", 0.0, None
+        self.is_cancelled = False
+        self.child: Child | None = None
+        self.steps: Generator = work(self)
+
+    def advance(self) -> bool:
+        """Do a bit; False when it has ended."""
+        global current
+        try:
+            next(self.steps)
+            return True
+        except StopIteration as end:
+            finish(end.value or "")
+        except Stopped as stop:
+            finish(str(stop) or "Stopped.")
+        except SetupError as error:
+            finish(error=str(error))
+        except ReferenceError:
+            finish(error="The scene was changed while it was read: try again")
+        except OSError as error:
+            finish(error=disk_sentence(error))
+        return False
+
+    def cancel(self) -> None:
+        """Stop soon, keeping what is finished."""
+        if not self.is_cancelled:
+            self.is_cancelled, self.text = True, "Stopping"
+            if self.child is not None:
+                self.child.cancel()
+
+    def work_on(self, job: Path):
+        """Have a child work on a job; the value is what it made. To be used with `yield from`."""
+        self.child = Child(job, folders.compiled_folder())
+        try:
+            facts, error = None, None
+            while self.child.is_running() or not self.child.events.empty():
+                while not self.child.events.empty():
+                    event = self.child.events.get()
+                    if event["event"] == "done":
+                        facts = event
+                    elif event["event"] == "error":
+                        error = event
+                    else:
+                        self._follow(event)
+                if facts is not None or error is not None:
+                    break
+                yield
+            code = self.child.process.poll()
+        finally:
+            log[:] = list(self.child.log)
+            if facts is None:
+                self.child.end()
+            else:
+                leave_alone(self.child)
+            self.child = None
+        if error is not None and error.get("code") == 130:
+            raise Stopped("Stopped: finished frames are kept")
+        if error is not None:
+            raise SetupError(error["message"])
+        if facts is None:
+            raise SetupError(f"The worker ended without a word (code {code}): copy the log")
+        return facts
+
+    def _follow(self, event):
+        self.fraction = event.get("fraction", self.fraction)
+        if event["event"] == "stage":
+            if not self.is_cancelled:
+                self.text = event["stage"].capitalize()
+            self.eta = None
+        else:
+            if not self.is_cancelled:
+                self.text = f"Frame {event['frame']}"
+            self.eta = event.get("eta")
+
+
+current: Run | None = None
+message, error, log = "", "", []
+finished_children: deque[Child] = deque()
+
+
+def start(title: str, work) -> None:
+    """Begin a run; a timer takes it on in a window, otherwise this returns when it has ended."""
+    global current, message, error
+    if current is not None:
+        raise SetupError(f"{current.title} is still running: stop it first")
+    message, error = "", ""
+    current = Run(title, work)
+    if bpy.app.background:
+        while current is not None:
+            if current.advance():
+                time.sleep(0.005)
+        return
+    bpy.app.timers.register(_tick, first_interval=0.0)
+
+
+def _tick():
+    """Called by Blender's timer."""
+    if current is None:
+        return None
+    is_going_on = current.advance()
+    redraw()
+    return INTERVAL if is_going_on else None
+
+
+def finish(said: str = "", *, error: str = "") -> None:
+    """Note how a run ended, and say so."""
+    global current, message
+    current, message = None, said
+    globals()["error"] = error
+    redraw()
+
+
+def stop_all() -> None:
+    """End whatever runs, at once: the file is being closed, or the extension switched off."""
+    global current
+    run, current = current, None
+    if run is not None:
+        run.is_cancelled = True
+        run.steps.close()
+    while finished_children:
+        finished_children.popleft().end(patience=0.5)
+    if bpy.app.timers.is_registered(_tick):
+        bpy.app.timers.unregister(_tick)
+
+
+def leave_alone(child: Child) -> None:
+    """Let a child that has said all compile what the next job needs; it is ended with Blender at the latest."""
+    finished_children.append(child)
+    while len(finished_children) > 1:
+        finished_children.popleft().end(patience=0.0)
+
+
+def redraw() -> None:
+    """Show what has changed, in the panel and in the status bar."""
+    for window in bpy.context.window_manager.windows:
+        for area in window.screen.areas:
+            if area.type in ("VIEW_3D", "PREFERENCES"):
+                area.tag_redraw()
+        if current is not None:
+            done = f"{current.fraction:.0%}"
+            window.workspace.status_text_set(
+                f"Jellycage: {current.title}, {current.text} {done}   ESC stops"
+            )
+        else:
+            window.workspace.status_text_set(None)
+
+
+def disk_sentence(error: OSError) -> str:
+    """What an artist can do about a disk."""
+    import errno
+
+    if error.errno == errno.ENOSPC:
+        return "The disk is full: free some space, then Resume"
+    if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+        return f"{error.filename} cannot be written: save the .blend in a folder of your own"
+    return f"{error.strerror or error}: {error.filename or 'see the log'}"
+
+
+def sliced(frames, scene, record):
+    """Visit frames of a scene in slices; the value is nothing. To be used with `yield from`, restores the frame."""
+    run, before, subframe = current, scene.frame_current, scene.frame_subframe
+    began = time.perf_counter()
+    try:
+        for count, frame in enumerate(frames):
+            if frame != scene.frame_current or scene.frame_subframe:
+                scene.frame_set(frame)
+            record(frame)
+            run.text, run.fraction = f"Reading frame {frame}", count / len(frames)
+            if run.is_cancelled:
+                raise Stopped("Stopped: nothing was baked")
+            if time.perf_counter() - began > SLICE:
+                yield
+                began = time.perf_counter()
+    finally:
+        scene.frame_set(before, subframe=subframe)

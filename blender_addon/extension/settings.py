@@ -1,0 +1,306 @@
+"""What an artist sets: on objects, and on the scene. Nothing here is about a bake that is running."""
+
+import json
+from pathlib import Path
+
+import bpy
+from bpy.props import (
+    BoolProperty,
+    EnumProperty,
+    FloatProperty,
+    FloatVectorProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
+
+KNOWN = json.loads((Path(__file__).parent / "vendor" / "presets.json").read_text(encoding="utf-8"))
+PRESETS, QUALITIES = KNOWN["presets"], KNOWN["qualities"]
+
+
+def _items(known):
+    return [
+        (name.upper(), name.capitalize(), row["description"].rstrip("."))
+        for name, row in known.items()
+    ]
+
+
+def _preset_chosen(body, _context):
+    preset = PRESETS[body.preset.lower()]
+    body.sag, body.friction = preset["sag"], preset["friction"]
+    body.poisson_ratio, body.density = preset["poisson_ratio"], preset["density"]
+    body.damping_ratio, body.law = preset["damping_ratio"], preset["law"].upper()
+
+
+MATERIAL = (
+    *("units", "preset", "sag", "young_modulus", "poisson_ratio", "density", "friction"),
+    *("damping_ratio", "law"),
+)
+"""Names of what a material of the user's own keeps."""
+
+BODY = (
+    *("resolution", "element", "fit", *MATERIAL, "paint_group", "paint_low", "paint_high"),
+    *("velocity", "spin", "use_own_motion", "pin_group", "pin_strength"),
+)
+"""Names of what changes the result for a body."""
+
+VECTORS = ("velocity", "spin")
+COLLIDER = ("role", "shape", "collider_friction")
+SCENE = ("quality", "seed", "ground", "ground_height", "ground_friction")
+
+
+class JellycageObject(bpy.types.PropertyGroup):
+    """A soft body or a collider."""
+
+    role: EnumProperty(
+        name="Role",
+        items=[
+            ("NONE", "None", "Jellycage leaves this object alone"),
+            ("BODY", "Soft Body", "Simulated"),
+            ("COLLIDER", "Collider", "Soft bodies bump into it"),
+        ],
+    )
+    uid: StringProperty(description="Tells bodies apart whatever they are called")
+
+    resolution: IntProperty(
+        name="Resolution",
+        description="Cells across the longest side. More cells bend finer and take longer",
+        default=16,
+        min=2,
+        soft_max=48,
+        max=256,
+    )
+    element: EnumProperty(
+        name="Elements",
+        items=[
+            ("TET", "Tets", "Tetrahedra: fit the shape closely, good for most things"),
+            ("HEX", "Hexes", "Cubes: bend best for their number, good for thin and soft things"),
+        ],
+    )
+    fit: BoolProperty(
+        name="Fit Closely",
+        description="Pull the cage of tetrahedra closer to the surface",
+        default=True,
+    )
+    cage: PointerProperty(
+        name="Cage",
+        description="The object that shows the cage",
+        type=bpy.types.Object,
+    )
+    element_count: IntProperty()
+    node_count: IntProperty()
+    is_bounding: BoolProperty()
+    cage_note: StringProperty()
+
+    units: EnumProperty(
+        name="Units",
+        items=[
+            ("SIZE", "By Size", "Looks the same at any size"),
+            ("REAL", "Real Units", "Stiffness in pascals, as measured"),
+        ],
+    )
+    preset: EnumProperty(
+        name="Preset",
+        description="What it is made of",
+        items=_items(PRESETS),
+        update=_preset_chosen,
+    )
+    sag: FloatProperty(
+        name="Sag",
+        description="Fraction of its height that it loses to its own weight when it stands",
+        default=PRESETS["jelly"]["sag"],
+        min=1e-4,
+        soft_min=0.001,
+        max=0.5,
+        soft_max=0.2,
+        precision=3,
+    )
+    law: EnumProperty(
+        name="Law",
+        items=[
+            ("NEO_HOOKEAN", "Rubbery", "Stable neo-Hookean: keeps volume when squashed far"),
+            ("COROTATED", "Springy", "Co-rotated linear: faster, gives way more"),
+        ],
+    )
+    young_modulus: FloatProperty(
+        name="Stiffness",
+        description="Young modulus [Pa]: gelatin 5e3, soft rubber 1e5, hard rubber 1e7",
+        default=1e5,
+        min=1.0,
+        max=1e12,
+        precision=0,
+    )
+    poisson_ratio: FloatProperty(
+        name="Poisson Ratio",
+        description="Sideways bulge: 0 like cork, 0.49 like rubber",
+        default=PRESETS["jelly"]["poisson_ratio"],
+        min=0.0,
+        max=0.499,
+        precision=3,
+    )
+    density: FloatProperty(
+        name="Density",
+        description="Mass per volume [kg/m^3]; water has 1000",
+        default=1000.0,
+        min=0.1,
+        max=1e5,
+        precision=0,
+    )
+    damping_ratio: FloatProperty(
+        name="Damping",
+        description="How fast wobbling dies: 0 rings on, 1 returns without swinging",
+        default=PRESETS["jelly"]["damping_ratio"],
+        min=0.0,
+        soft_max=1.0,
+        max=100.0,
+        precision=3,
+    )
+    friction: FloatProperty(
+        name="Friction",
+        description="0 slides like ice, 1 sticks like rubber",
+        default=PRESETS["jelly"]["friction"],
+        min=0.0,
+        soft_max=1.0,
+        max=10.0,
+    )
+    paint_group: StringProperty(
+        name="Paint",
+        description="Vertex group: stiffness goes from Softest at weight 0 to Stiffest at weight 1",
+    )
+    paint_low: FloatProperty(
+        name="Softest",
+        description="Young modulus at weight 0 [Pa]",
+        default=1e4,
+        min=1.0,
+        max=1e12,
+        precision=0,
+    )
+    paint_high: FloatProperty(
+        name="Stiffest",
+        description="Young modulus at weight 1 [Pa]",
+        default=1e6,
+        min=1.0,
+        max=1e12,
+        precision=0,
+    )
+    velocity: FloatVectorProperty(
+        name="Velocity",
+        description="At the first frame, in the world",
+        subtype="VELOCITY",
+        unit="VELOCITY",
+    )
+    spin: FloatVectorProperty(
+        name="Spin",
+        description="Turns per second about each axis of the world at the first frame",
+    )
+    use_own_motion: BoolProperty(
+        name="From Own Motion",
+        description="Start with the velocity and spin that the object has at the first frame",
+    )
+    pin_group: StringProperty(
+        name="Pins",
+        description="Vertex group that is held, and follows the object's own animation",
+    )
+    pin_strength: FloatProperty(
+        name="Strength",
+        description="0 lets go, 1 holds hard; multiplies the painted weights. Can be keyframed",
+        default=1.0,
+        min=0.0,
+        max=1.0,
+    )
+
+    shape: EnumProperty(
+        name="Shape",
+        items=[
+            ("PLANE", "Plane", "Endless, through the origin of the object; its +Z side is free"),
+            ("BOX", "Box", "The object's bounding box"),
+            ("SPHERE", "Sphere", "Around the object's bounding box, by its longest side"),
+            ("CAPSULE", "Capsule", "Along the object's Z axis, inside its bounding box"),
+        ],
+        default="BOX",
+    )
+    collider_friction: FloatProperty(
+        name="Friction", description="0 slides like ice, 1 sticks", default=0.5, min=0.0, max=10.0
+    )
+
+    baked_settings: StringProperty(description="What was set when it was baked")
+
+
+class JellycageScene(bpy.types.PropertyGroup):
+    """What holds for all bodies of a scene."""
+
+    quality: EnumProperty(
+        name="Quality", items=_items(QUALITIES), default="STANDARD", description="How hard to try"
+    )
+    use_scene_range: BoolProperty(
+        name="Scene Range", description="Bake the frames of the scene", default=True
+    )
+    frame_start: IntProperty(name="Start", default=1, min=-1048574, max=1048574)
+    frame_end: IntProperty(name="End", default=72, min=-1048574, max=1048574)
+    seed: IntProperty(name="Seed", description="For everything random", default=0, min=0)
+    ground: EnumProperty(
+        name="Ground",
+        items=[
+            (
+                "AUTO",
+                "Automatic",
+                "At height 0, or below the bodies if they reach lower; none if an object is a collider",
+            ),
+            ("HEIGHT", "At Height", "An endless floor at this height"),
+            ("NONE", "None", "Nothing but the colliders"),
+        ],
+    )
+    ground_height: FloatProperty(name="Height", subtype="DISTANCE", unit="LENGTH")
+    ground_friction: FloatProperty(
+        name="Friction", description="Of the ground", default=0.5, min=0.0, max=10.0
+    )
+
+    def frame_range(self, scene) -> tuple[int, int]:
+        """First and last frame to bake."""
+        if self.use_scene_range:
+            return scene.frame_start, scene.frame_end
+        return self.frame_start, max(self.frame_start, self.frame_end)
+
+
+def values(group, names) -> dict:
+    """The named settings as JSON has them."""
+    found = {name: getattr(group, name) for name in names}
+    return {name: [*value] if name in VECTORS else value for name, value in found.items()}
+
+
+def fingerprint(scene, obj) -> str:
+    """Everything that is set for a body, to notice that something was changed since its bake."""
+    colliders = [
+        (other.name, values(other.jellycage, COLLIDER))
+        for other in scene.objects
+        if other.jellycage.role == "COLLIDER"
+    ]
+    settings = scene.jellycage
+    return json.dumps(
+        [
+            values(obj.jellycage, BODY),
+            values(settings, SCENE),
+            settings.frame_range(scene),
+            [scene.render.fps, scene.render.fps_base, scene.unit_settings.scale_length],
+            [*scene.gravity, scene.use_gravity],
+            colliders,
+            len(obj.data.vertices),
+        ]
+    )
+
+
+CLASSES = (JellycageObject, JellycageScene)
+
+
+def register():
+    for each in CLASSES:
+        bpy.utils.register_class(each)
+    bpy.types.Object.jellycage = PointerProperty(type=JellycageObject)
+    bpy.types.Scene.jellycage = PointerProperty(type=JellycageScene)
+
+
+def unregister():
+    del bpy.types.Scene.jellycage
+    del bpy.types.Object.jellycage
+    for each in reversed(CLASSES):
+        bpy.utils.unregister_class(each)
