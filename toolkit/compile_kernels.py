@@ -13,8 +13,10 @@ import tempfile
 from pathlib import Path
 
 import numba
+from numba.core.compiler import Flags
+from numba.core.typing.templates import infer_global
 from numba.experimental import structref
-from numba.extending import register_jitable
+from numba.extending import models, register_model
 
 PACKAGES = ("toolkit", "sim")
 
@@ -70,9 +72,36 @@ if CACHE_FOLDER is not None:
     numba.config.CACHE_DIR = str(CACHE_FOLDER)
 
 
+def hasten_flags() -> None:
+    """Let numba compare the compiler's flags quickly: it does so several times for every operator that it types.
+
+    Its own way reads some thirty properties each time, a seventh of all compiling. The answers are the same.
+    """
+    defaults = {name: option.default for name, option in Flags.options.items()}
+    Flags.values = lambda flags: defaults | flags._values
+    Flags.__hash__ = lambda flags: len(defaults)  # numba's is the same for all flags, too
+
+
+if hasattr(Flags, "_values"):
+    hasten_flags()
+
+
 def njit(function):
     """Compile lazily, keep the machine code on disk where possible, divide like numpy (no exceptions)."""
-    return numba.njit(cache=CACHE_FOLDER is not None, error_model="numpy")(function)
+    is_kept = CACHE_FOLDER is not None
+    return numba.njit(cache=is_kept, error_model="numpy", no_cfunc_wrapper=True)(function)
+
+
+class CalledType(numba.types.Dispatcher):
+    """The type, in kernels, of a function made by `njit_called`."""
+
+    def get_call_type(self, context, args, kws):
+        """As ever, but while types are still being found out a count that starts at 0 is no type of its own."""
+        args = [numba.types.unliteral(arg) for arg in args]
+        return super().get_call_type(context, args, kws)
+
+
+register_model(CalledType)(models.OpaqueModel)
 
 
 def njit_called(function):
@@ -80,7 +109,11 @@ def njit_called(function):
 
     The door takes about half of the time that compiling a small function takes. Called from Python it is Python.
     """
-    return register_jitable(error_model="numpy", no_cfunc_wrapper=True)(function)
+    doorless = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    # Not `register_jitable`, which compiles a function twice: for kernels with a door, and for those without.
+    function.compiled = numba.njit(error_model="numpy", **doorless)(function)
+    infer_global(function, CalledType(function.compiled))
+    return function
 
 
 def njit_inside(function):

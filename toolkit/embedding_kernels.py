@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit, njit_called, njit_inside
 from toolkit.geometry_kernels import clip_to_tet, tet_planes, tet_volume6
 
 ROUNDING = 1e-10
@@ -11,7 +11,7 @@ SHORT = 1e-9
 """Polygon sides shorter than this, in cells, lead nowhere."""
 
 
-@njit
+@njit_called
 def barycentric(nodes, tet, point, out_weights):
     """Barycentric weights of a point in a tet (four node indices)."""
     a, b, c, d = nodes[tet[0]], nodes[tet[1]], nodes[tet[2]], nodes[tet[3]]
@@ -22,7 +22,7 @@ def barycentric(nodes, tet, point, out_weights):
     out_weights[3] = 1.0 - out_weights[0] - out_weights[1] - out_weights[2]
 
 
-@njit
+@njit_called
 def choose_copy(e, m, face, start, elements, home_start, homes):
     """The element across face m of e that a triangle enters: the copy it lay in before fitting, or the nearest."""
     first, last = start[4 * e + m], start[4 * e + m + 1]
@@ -41,7 +41,7 @@ def choose_copy(e, m, face, start, elements, home_start, homes):
     return elements[first]
 
 
-@njit
+@njit_inside
 def is_inside(nodes, tet, point, out_weights):
     """Whether a tet holds a point, but for rounding; its weights go to out_weights."""
     barycentric(nodes, tet, point, out_weights)
@@ -49,7 +49,7 @@ def is_inside(nodes, tet, point, out_weights):
     return smallest >= -ROUNDING
 
 
-@njit
+@njit_inside
 def find_around(
     point, face, first, nodes, tets, start, elements, home_start, homes, weights, queue
 ):
@@ -101,7 +101,7 @@ def locate_vertices(
     return lost
 
 
-@njit
+@njit_called
 def side_in(e, face, home_start, homes, home_side):
     """The void's side of a triangle in an element: as in that home, or in its first if it was not there before."""
     for h in range(home_start[face], home_start[face + 1]):
@@ -195,14 +195,15 @@ def locate_faces(
                 if is_new:
                     if count == todo.shape[0]:
                         longer = np.empty(2 * count, np.int64)
-                        longer[:count] = todo
+                        for p in range(count):  # assigning a slice takes seconds to compile
+                            longer[p] = todo[p]
                         todo = longer
                     todo[count] = onward
                     count += 1
     return found
 
 
-@njit
+@njit_called
 def add_solid(side, a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners, out_solid):
     """Add what a triangle's part in a tet is to the volume and first moments of the solid there: Gauss about corner 3.
 

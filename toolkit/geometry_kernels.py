@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit_called
 
 
-@njit
+@njit_called
 def sort_with(keys, payload, count):
     """Sort the first `count` keys in place, moving the payload along (shell sort: small code, quick to compile)."""
     gap = 1
@@ -22,7 +22,7 @@ def sort_with(keys, payload, count):
         gap //= 3
 
 
-@njit
+@njit_called
 def tet_volume6(a, b, c, d):
     """Six times the signed volume of a tet."""
     x1, y1, z1 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
@@ -31,7 +31,7 @@ def tet_volume6(a, b, c, d):
     return x1 * (y2 * z3 - z2 * y3) - y1 * (x2 * z3 - z2 * x3) + z1 * (x2 * y3 - y2 * x3)
 
 
-@njit
+@njit_called
 def tet_planes(a, b, c, d, out_plane):
     """Inward unit normals and offsets of the faces opposite a, b, c, d of a positive tet: n.x - o >= 0 inside.
 
@@ -43,7 +43,7 @@ def tet_planes(a, b, c, d, out_plane):
     plane_through(a, b, c, out_plane[3])
 
 
-@njit
+@njit_called
 def plane_through(a, b, c, out_plane):
     """Unit normal of (b - a) x (c - a) and offset of the plane through three points; zero if they are in line."""
     x1, y1, z1 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
@@ -55,7 +55,7 @@ def plane_through(a, b, c, out_plane):
     out_plane[3] = out_plane[0] * a[0] + out_plane[1] * a[1] + out_plane[2] * a[2]
 
 
-@njit
+@njit_called
 def clip_polygon(polygon, labels, count, plane, label, margin, spare, spare_labels):
     """Cut a convex polygon to the half-space n.x - o >= -margin; returns its new corner count.
 
@@ -92,7 +92,7 @@ def clip_polygon(polygon, labels, count, plane, label, margin, spare, spare_labe
     return made
 
 
-@njit
+@njit_called
 def clip_to_tet(a, b, c, planes, margin, polygon, labels, spare, spare_labels):
     """The part of triangle abc inside four planes, as a polygon with side labels; returns its corner count.
 
@@ -109,7 +109,7 @@ def clip_to_tet(a, b, c, planes, margin, polygon, labels, spare, spare_labels):
     return count
 
 
-@njit
+@njit_called
 def min_dihedral_cosine(a, b, c, d):
     """Cosine of the smallest dihedral angle of a positive tet (1 is flat); 2 if the tet is not positive."""
     ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit, njit_called
 
 MAX_CODES = 4096  # of at most 12 bits
 
@@ -15,7 +15,7 @@ def count_colours(pixels, out_count):
         out_count[colour] += 1
 
 
-@njit
+@njit_called
 def nearest_entry(palette, red, green, blue):
     """The palette entry (k, 3) that is nearest to a colour."""
     best, least = 0, np.inf

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit, njit_called
 from toolkit.lattice import FACE_MATCH, NEIGHBOUR, TET_CORNERS
 from toolkit.surface_kernels import cube_of, face_between, find_fragment, longest_walk
 from toolkit.union_kernels import find_root, find_sorted, join
 from toolkit.voxels_kernels import ring_tets, walk, winding_at
 
 
-@njit
+@njit_called
 def join_corners(parent, a, b, m, parity, k):
     """Merge the three corners of face m of element a with their partners in element b."""
     for c in range(4):
@@ -17,7 +17,7 @@ def join_corners(parent, a, b, m, parity, k):
             join(parent, 4 * a + c, 4 * b + FACE_MATCH[parity, k, m, c])
 
 
-@njit
+@njit_called
 def glue_step(surface, tet, other, faces, fragment_element, parent, out_pairs, row):
     """Glue the elements that hold triangles on both sides of the face between two tets (keys); returns how many."""
     m = face_between(tet, other, surface.shape)
@@ -27,7 +27,8 @@ def glue_step(surface, tet, other, faces, fragment_element, parent, out_pairs, r
     parity = (cube[0] + cube[1] + cube[2]) & 1
     found = 0
     for face in faces:
-        a, b = find_fragment(surface, face, here), find_fragment(surface, face, there)
+        a = find_fragment(surface.fragment_start, surface.fragment_tet, face, here)
+        b = find_fragment(surface.fragment_start, surface.fragment_tet, face, there)
         if m < 0 or a < 0 or b < 0:
             continue
         a, b = fragment_element[a], fragment_element[b]
@@ -47,7 +48,7 @@ def glue_fragments(surface, fragment_element, parent, out_pairs):
     Returns the number of glued pairs, repeats included; out_pairs (k, 3) takes (element, element, face of the first).
     """
     found = 0
-    walked = np.empty(longest_walk(surface), np.int64)
+    walked = np.empty(longest_walk(surface.edges, surface.floors, surface.vertex_tet), np.int64)
     for e in range(surface.edges.shape[0]):
         a, b = surface.edges[e, 0], surface.edges[e, 1]
         if surface.vertex_tet[a] == surface.vertex_tet[b]:

@@ -6,7 +6,7 @@ optimum x* = sum |T| c_T / sum |T| over the 1-ring, c_T the circumcentres.
 
 import numpy as np
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit, njit_called, njit_inside
 from toolkit.geometry_kernels import (
     clip_to_tet,
     min_dihedral_cosine,
@@ -21,7 +21,7 @@ RUN = 8
 """Triangles that share a box."""
 
 
-@njit
+@njit_called
 def circumcentre_and_volume(a, b, c, d, out_centre):
     """Circumcentre of a tet; returns six times its volume."""
     volume6 = tet_volume6(a, b, c, d)
@@ -40,7 +40,7 @@ def circumcentre_and_volume(a, b, c, d, out_centre):
     return volume6
 
 
-@njit
+@njit_inside
 def odt_optimum(i, nodes, tets, ring, out_target):
     """Volume-weighted mean of the circumcentres around node i."""
     centre = np.empty(3)
@@ -58,7 +58,7 @@ def odt_optimum(i, nodes, tets, ring, out_target):
         out_target[axis] /= total
 
 
-@njit
+@njit_called
 def worst_cosine(nodes, tets, ring):
     """Cosine of the smallest dihedral among some tets (2 if one is inverted)."""
     worst = -1.0
@@ -108,13 +108,13 @@ def pack_boxes(element_start, element_faces, face_box, out_order, out_box):
                 out_box[r, axis + 3] = high if is_first else max(out_box[r, axis + 3], high)
 
 
-@njit
+@njit_called
 def run_start(first, e):
     """Row of an element's first box: enough room for every element's last, part-filled run."""
     return first // RUN + e
 
 
-@njit
+@njit_inside
 def gather_near(low, high, elements, element_start, box, out_runs):
     """Runs of triangles (first, last) of some elements whose boxes meet a box; returns how many."""
     n = 0
@@ -133,7 +133,7 @@ def gather_near(low, high, elements, element_start, box, out_runs):
     return n
 
 
-@njit
+@njit_called
 def is_box_beyond(plane, box, margin):
     """Whether a box lies wholly on the negative side of a plane, by more than the margin."""
     reach = -plane[3] + margin
@@ -142,13 +142,13 @@ def is_box_beyond(plane, box, margin):
     return reach < 0.0
 
 
-@njit
+@njit_called
 def height(plane, p):
     """Signed distance of a point from a plane."""
     return plane[0] * p[0] + plane[1] * p[1] + plane[2] * p[2] - plane[3]
 
 
-@njit
+@njit_called
 def sweep_hits(
     x, target, a, b, points, faces, element_faces, box, runs, run_count, margin, buffers
 ):
@@ -186,7 +186,7 @@ def sweep_hits(
     return False
 
 
-@njit
+@njit_inside
 def worst_cosine_at(i, at, nodes, tets, ring):
     """worst_cosine with node i moved to another place."""
     x, y, z = nodes[i, 0], nodes[i, 1], nodes[i, 2]
@@ -196,7 +196,7 @@ def worst_cosine_at(i, at, nodes, tets, ring):
     return worst
 
 
-@njit
+@njit_inside
 def fan_hits(
     i, target, nodes, fan, points, faces, element_faces, box, runs, run_count, margin, buffers
 ):
@@ -210,7 +210,7 @@ def fan_hits(
     return False
 
 
-@njit
+@njit_inside
 def advance(
     i, step, nodes, tets, ring, fan, near_elements, element_start, element_faces, box, points, faces,
     limit, margin, runs, buffers,
@@ -283,7 +283,9 @@ def fit_pass(
     runs = np.empty((box.shape[0], 3), np.int64)
     step = np.empty(3)
     moved = 0
-    clock = max(moved_at.max(), tried_at.max())
+    clock = 0
+    for i in range(moved_at.shape[0]):
+        clock = max(clock, moved_at[i], tried_at[i])
     for n in range(outer_nodes.shape[0]):
         i = outer_nodes[n]
         own = ring[ring_start[n] : ring_start[n + 1]]

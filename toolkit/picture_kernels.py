@@ -6,7 +6,7 @@ axis [1/m], which is linear on the screen, so nearer is greater and 0 is empty. 
 
 import numpy as np
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit, njit_called
 
 
 @njit
@@ -33,7 +33,7 @@ def rasterise(screen, faces, out_w, out_face):
                     out_face[row, column] = f
 
 
-@njit
+@njit_called
 def barycentric(a, b, c, area, x, y):
     """Weights of the three corners at (x, y) on the screen; area is twice the signed one."""
     wb = ((x - a[0]) * (c[1] - a[1]) - (y - a[1]) * (c[0] - a[0])) / area
@@ -126,7 +126,7 @@ def shade(screen, x, faces, corner_normal, colour, face, light, eye, lights, out
             add_light(n, view, facing, half, lights, colour[f], openness, out_colour[row, column])
 
 
-@njit
+@njit_called
 def normalise(vector):
     """Make the length 1, in place; a zero vector stays."""
     length = np.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2)
@@ -135,7 +135,7 @@ def normalise(vector):
             vector[d] /= length
 
 
-@njit
+@njit_called
 def add_light(n, view, facing, half, lights, albedo, openness, out_colour):
     """Sky and ground, wrapped diffuse lights with highlights, and a rim: soft, a little gummy."""
     up = 0.5 + 0.5 * n[2]

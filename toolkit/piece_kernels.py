@@ -16,9 +16,9 @@ a face region by curves and edge stretches, and only holes (3) and cavities (4) 
 
 import numpy as np
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit, njit_called
 from toolkit.geometry_kernels import clip_to_tet, sort_with, tet_planes
-from toolkit.lattice import TET_CORNERS, TET_EDGES
+from toolkit.lattice import DIRECTIONS, TET_CORNERS, TET_EDGES
 from toolkit.ray_kernels import (
     GENERIC,
     cross_inside,
@@ -32,12 +32,12 @@ from toolkit.surface_kernels import (
     corner_of,
     cube_of,
     cut_by_plane,
-    direction_step,
     face_between,
     face_plane,
     find_fragment,
     longest_walk,
     plane_axes,
+    refer_surface,
 )
 from toolkit.union_kernels import find_root, find_sorted, join
 from toolkit.voxels_kernels import edge_parts, ring_tets, walk, winding_at
@@ -47,13 +47,18 @@ from toolkit.voxels_kernels import edge_parts, ring_tets, walk, winding_at
 def join_across_edges(surface, parent, out_crossed):
     """Link 1; also marks the tet faces that each fragment crosses (bits 0-3). Returns the contradictions met."""
     wrong = 0
-    walked = np.empty(longest_walk(surface), np.int64)
+    walked = np.empty(longest_walk(surface.edges, surface.floors, surface.vertex_tet), np.int64)
     for e in range(surface.edges.shape[0]):
         a, b = surface.edges[e, 0], surface.edges[e, 1]
         if surface.vertex_tet[a] == surface.vertex_tet[b]:
             first = -1
             for f in range(surface.edge_face_start[e], surface.edge_face_start[e + 1]):
-                fragment = find_fragment(surface, surface.edge_faces[f], surface.vertex_tet[a])
+                fragment = find_fragment(
+                    surface.fragment_start,
+                    surface.fragment_tet,
+                    surface.edge_faces[f],
+                    surface.vertex_tet[a],
+                )
                 if first >= 0:
                     join(parent, first, fragment)
                 first = fragment
@@ -71,7 +76,9 @@ def join_across_edges(surface, parent, out_crossed):
             wrong += (s > 0 and enter < 0) or (s + 1 < count and leave < 0)
             before = -1
             for f in range(first_face, last_face):
-                fragment = find_fragment(surface, surface.edge_faces[f], tet)
+                fragment = find_fragment(
+                    surface.fragment_start, surface.fragment_tet, surface.edge_faces[f], tet
+                )
                 if fragment < 0:
                     wrong += 1
                     continue
@@ -93,13 +100,11 @@ def join_along_pierced_edges(surface, parent, out_crossed):
     fragment_count = surface.fragment_tet.shape[0]
     ring = np.empty(6, np.int64)
     low, high = np.empty(3, np.int64), np.empty(3, np.int64)
-    step = np.empty(3, np.int64)
     for g in range(surface.pierced_edges.shape[0]):
         edge = surface.pierced_edges[g]
         d = edge_parts(edge, surface.shape, low)
-        direction_step(d, step)
         for axis in range(3):
-            high[axis] = low[axis] + step[axis]
+            high[axis] = low[axis] + DIRECTIONS[d, axis]
         bottom = winding_at(
             low[0],
             low[1],
@@ -121,7 +126,9 @@ def join_along_pierced_edges(surface, parent, out_crossed):
             winding = bottom
             below = fragment_count + 4 * tet + a
             for p in range(first, last):
-                fragment = find_fragment(surface, surface.pierce_face[p], tet)
+                fragment = find_fragment(
+                    surface.fragment_start, surface.fragment_tet, surface.pierce_face[p], tet
+                )
                 if fragment < 0:
                     wrong += 1
                     continue
@@ -177,7 +184,7 @@ def join_along_free_edges(surface, parent, out_solid):
                 join(parent, fragment_count + 4 * s + a, fragment_count + 4 * s + b)
 
 
-@njit
+@njit_called
 def join_face_loops(surface, s, members, crossed, parent):
     """Link 3 in tet s. Rays start where a line through the inside of a segment leaves the loop for the last time:
     through a vertex they would graze the flat sides that modelled objects are full of."""
@@ -231,7 +238,7 @@ def join_face_loops(surface, s, members, crossed, parent):
                     join(parent, node, members[a])
 
 
-@njit
+@njit_called
 def join_shells(surface, s, members, crossed, parent):
     """Link 4 in tet s, with rays that start as those of link 3 do."""
     n = members.shape[0]
@@ -240,7 +247,7 @@ def join_shells(surface, s, members, crossed, parent):
         roots[a] = find_root(parent, members[a])
     by_root, order = roots.copy(), np.arange(n)
     sort_with(by_root, order, n)
-    p = surface.points
+    p, faces = surface.points, surface.faces
     first = 0
     while first < n:
         last = first
@@ -249,7 +256,8 @@ def join_shells(surface, s, members, crossed, parent):
         while last < n and by_root[last] == by_root[first]:
             fragment = members[order[last]]
             is_shell &= crossed[fragment] == 0
-            a, b, c = surface.faces[surface.fragment_face[fragment]]
+            face = surface.fragment_face[fragment]
+            a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
             area = abs(
                 (p[b, 1] - p[a, 1]) * (p[c, 2] - p[a, 2])
                 - (p[b, 2] - p[a, 2]) * (p[c, 1] - p[a, 1])
@@ -266,17 +274,18 @@ def join_shells(surface, s, members, crossed, parent):
         first = last
 
 
-@njit
+@njit_called
 def join_crossings(surface, s, members, parent):
     """Link 5 in tet s: triangles of different pieces whose boxes overlap, swept in order of x."""
     n = members.shape[0]
     first_x, order = np.empty(n), np.arange(n)
     low, high = np.empty((n, 3)), np.empty((n, 3))
     roots = np.empty(n, np.int64)
-    p = surface.points
+    p, faces = surface.points, surface.faces
     for a in range(n):
         roots[a] = find_root(parent, members[a])
-        u, v, w = surface.faces[surface.fragment_face[members[a]]]
+        face = surface.fragment_face[members[a]]
+        u, v, w = faces[face, 0], faces[face, 1], faces[face, 2]
         for axis in range(3):
             low[a, axis] = min(p[u, axis], p[v, axis], p[w, axis])
             high[a, axis] = max(p[u, axis], p[v, axis], p[w, axis])
@@ -300,7 +309,7 @@ def join_crossings(surface, s, members, parent):
                 join(parent, members[a], members[b])
 
 
-@njit
+@njit_called
 def piece_count(s, members, solid, fragment_count, parent, out_roots):
     """How many pieces tet s has so far; their roots, in order of first appearance, go to out_roots."""
     n = 0
@@ -324,15 +333,16 @@ def piece_count(s, members, solid, fragment_count, parent, out_roots):
 def join_holes_and_crossings(surface, member_start, members, crossed, solid, parent):
     """Links 3-5 in the tets that still have several pieces; returns how many those were."""
     many = 0
+    reference = refer_surface(*surface)
     fragment_count = surface.fragment_tet.shape[0]
     for s in range(surface.tets.shape[0]):
         own = members[member_start[s] : member_start[s + 1]]
         roots = np.empty(own.shape[0] + 4, np.int64)
         if piece_count(s, own, solid, fragment_count, parent, roots) > 1:
             many += 1
-            join_face_loops(surface, s, own, crossed, parent)
-            join_shells(surface, s, own, crossed, parent)
-            join_crossings(surface, s, own, parent)
+            join_face_loops(reference, s, own, crossed, parent)
+            join_shells(reference, s, own, crossed, parent)
+            join_crossings(reference, s, own, parent)
     return many
 
 

@@ -6,7 +6,7 @@ that modelled objects are full of.
 
 import numpy as np
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit_called
 from toolkit.geometry_kernels import tet_volume6
 from toolkit.lattice import FORMS, LINE_AXIS
 from toolkit.surface_kernels import (
@@ -24,7 +24,7 @@ GENERIC = 0.41421356
 """Where rays pass a segment or triangle: at no simple fraction, so that they do not meet other corners."""
 
 
-@njit
+@njit_called
 def jump_along(surface, face, dx, dy, dz):
     """Change of the winding number when a triangle is passed in a direction: -1 out of it, +1 into it."""
     a, b, c = surface.faces[face, 0], surface.faces[face, 1], surface.faces[face, 2]
@@ -35,7 +35,7 @@ def jump_along(surface, face, dx, dy, dz):
     return -1 if n > 0.0 else 1
 
 
-@njit
+@njit_called
 def segment_hit(ends, au, av, v0):
     """The u at which a segment crosses the line v = v0, -inf if it does not; half-open, so chains agree."""
     va, vb = ends[0, av], ends[1, av]
@@ -44,7 +44,7 @@ def segment_hit(ends, au, av, v0):
     return ends[0, au] + (v0 - va) / (vb - va) * (ends[1, au] - ends[0, au])
 
 
-@njit
+@njit_called
 def face_ray(surface, s, m, u0, v0, members, crossed):
     """Follow a ray in face m of tet s from (u0, v0) along +u: the first node met, the winding number at the start.
 
@@ -82,10 +82,10 @@ def face_ray(surface, s, m, u0, v0, members, crossed):
                 nearest, first_hit = u, fragment
     # The stretch of the border where the ray leaves.
     low, high = exit_a, exit_b
-    d = edge_direction(corners[high] - corners[low])
+    d = edge_direction(corners[low], corners[high])
     if d < 0:
         low, high = exit_b, exit_a
-        d = edge_direction(corners[high] - corners[low])
+        d = edge_direction(corners[low], corners[high])
     node = corners[low]
     axis = LINE_AXIS[d]
     vl, vh = corners[low, av], corners[high, av]
@@ -106,11 +106,13 @@ def face_ray(surface, s, m, u0, v0, members, crossed):
         for p in range(surface.pierce_start[g], surface.pierce_start[g + 1]):
             if surface.pierce_r[p] < r_exit:
                 winding += surface.pierce_jump[p]
-                end = find_fragment(surface, surface.pierce_face[p], s)
+                end = find_fragment(
+                    surface.fragment_start, surface.fragment_tet, surface.pierce_face[p], s
+                )
     return (first_hit if first_hit >= 0 else end), winding - total
 
 
-@njit
+@njit_called
 def line_hit(surface, face, y, z):
     """The x at which the x-line through (y, z) meets a triangle, -inf if it does not."""
     p = surface.points
@@ -126,14 +128,15 @@ def line_hit(surface, face, y, z):
     return (w0 * p[a, 0] + w1 * p[b, 0] + w2 * p[c, 0]) / total
 
 
-@njit
+@njit_called
 def tet_ray(surface, s, y, z, own_root, members, roots, crossed):
     """Follow the x-line at (y, z) from where it last leaves a shell in tet s: the first node met, the winding there."""
     start = -np.inf
     for b in range(members.shape[0]):
         if roots[b] == own_root:
             start = max(start, line_hit(surface, surface.fragment_face[members[b]], y, z))
-    at = np.array([start, y, z])
+    at = np.empty(3)
+    at[0], at[1], at[2] = start, y, z
     x_exit, m_exit = np.inf, 0
     corners = np.empty((3, 3), np.int64)
     for m in range(4):
@@ -161,7 +164,7 @@ def tet_ray(surface, s, y, z, own_root, members, roots, crossed):
     return (first_hit if first_hit >= 0 else node), winding - total
 
 
-@njit
+@njit_called
 def volume6(p, a, b, c, d):
     """Six times the signed volume of four points given by index."""
     x1, y1, z1 = p[b, 0] - p[a, 0], p[b, 1] - p[a, 1], p[b, 2] - p[a, 2]
@@ -170,7 +173,7 @@ def volume6(p, a, b, c, d):
     return x1 * (y2 * z3 - z2 * y3) - y1 * (x2 * z3 - z2 * x3) + z1 * (x2 * y3 - y2 * x3)
 
 
-@njit
+@njit_called
 def segment_hits_triangle(p, a, b, faces, face, out_point):
     """Whether segment a-b crosses a triangle properly; the point goes to out_point."""
     u, v, w = faces[face, 0], faces[face, 1], faces[face, 2]
@@ -186,7 +189,7 @@ def segment_hits_triangle(p, a, b, faces, face, out_point):
     return is_in_triangle(out_point, p[u], p[v], p[w])
 
 
-@njit
+@njit_called
 def is_in_triangle(point, a, b, c):
     """Whether a point of a triangle's plane lies in the triangle, but for rounding.
 
@@ -205,7 +208,7 @@ def is_in_triangle(point, a, b, c):
     return v >= -1e-9 and w >= -1e-9 and v + w <= 1.0 + 1e-9
 
 
-@njit
+@njit_called
 def is_crossed(a, b, u, v, w):
     """Whether segment a-b passes through triangle uvw, all given as points."""
     if (tet_volume6(u, v, w, a) > 0.0) == (tet_volume6(u, v, w, b) > 0.0):
@@ -214,7 +217,7 @@ def is_crossed(a, b, u, v, w):
     return first == (tet_volume6(a, b, v, w) > 0.0) and first == (tet_volume6(a, b, w, u) > 0.0)
 
 
-@njit
+@njit_called
 def cross_inside(surface, face, other, tet):
     """Whether two triangles cross along a segment that visits a tet (a key)."""
     p, faces = surface.points, surface.faces

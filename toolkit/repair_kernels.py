@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit, njit_called
 
 
 @njit
@@ -110,8 +110,8 @@ def join_pairs(pairs, is_turned, out_root, out_turn):
         out_turn[i] = 0
     conflicts = 0
     for k in range(pairs.shape[0]):
-        a, turn_a = _find(out_root, out_turn, pairs[k, 0])
-        b, turn_b = _find(out_root, out_turn, pairs[k, 1])
+        a, turn_a = _find(out_root, out_turn, np.int64(pairs[k, 0]))
+        b, turn_b = _find(out_root, out_turn, np.int64(pairs[k, 1]))
         turn = turn_a ^ turn_b ^ is_turned[k]
         if a == b:
             conflicts += turn
@@ -126,7 +126,7 @@ def join_pairs(pairs, is_turned, out_root, out_turn):
     return conflicts
 
 
-@njit
+@njit_called
 def _find(root, turn, i):
     """Root of i and turn against it; afterwards every item on the way points at the root."""
     top = i
@@ -183,7 +183,7 @@ def find_windings(
     return found
 
 
-@njit
+@njit_called
 def _crossing(vertices, a, b, c, x, y, z):
     """+1 or -1 if the ray from (x, y, z) along +z leaves or enters through the face, else 0."""
     is_a, is_b, is_c = vertices[a, 1] > y, vertices[b, 1] > y, vertices[c, 1] > y
@@ -205,7 +205,7 @@ def _crossing(vertices, a, b, c, x, y, z):
     return covers if height * covers > 0 else 0
 
 
-@njit
+@njit_called
 def _is_right(vertices, i, j, x, y):
     """Whether the edge meets the line through y to the right of x."""
     if i > j:

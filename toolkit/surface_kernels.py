@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import by_reference, njit, njit_called
 from toolkit.lattice import DIRECTIONS, FORMS, NEIGHBOUR, TET_CORNERS
 from toolkit.union_kernels import find_sorted
 from toolkit.voxels_kernels import crossing_count
@@ -37,17 +37,20 @@ class Surface(NamedTuple):
     line_sum: np.ndarray
 
 
-@njit
-def find_fragment(surface, face, tet):
+refer_surface = by_reference(Surface)
+
+
+@njit_called
+def find_fragment(fragment_start, fragment_tet, face, tet):
     """Number of the fragment of a face in a tet (index into surface.tets), -1 if it is not there."""
-    first, last = surface.fragment_start[face], surface.fragment_start[face + 1]
+    first, last = fragment_start[face], fragment_start[face + 1]
     if last - first == 1:
-        return first if surface.fragment_tet[first] == tet else -1
-    at = find_sorted(surface.fragment_tet[first:last], tet)
+        return first if fragment_tet[first] == tet else -1
+    at = find_sorted(fragment_tet[first:last], tet)
     return first + at if at >= 0 else -1
 
 
-@njit
+@njit_called
 def cube_of(tet, shape, out_cube):
     """Index in its cube of a tet key; the cube's integer position goes to out_cube."""
     cube = tet // 5
@@ -58,7 +61,7 @@ def cube_of(tet, shape, out_cube):
     return tet % 5
 
 
-@njit
+@njit_called
 def face_between(tet, other, shape):
     """Local face (opposite corner) of `tet` that `other` shares, -1 if they are not face neighbours."""
     nx, ny = shape[0], shape[1]
@@ -71,7 +74,7 @@ def face_between(tet, other, shape):
     return -1
 
 
-@njit
+@njit_called
 def corner_of(tet, node, shape):
     """Local corner of a tet at a lattice node, -1 if it has none there."""
     cube = np.empty(3, np.int64)
@@ -86,25 +89,19 @@ def corner_of(tet, node, shape):
     return -1
 
 
-@njit
-def direction_step(d, out_step):
-    """The vector of a lattice direction."""
-    for axis in range(3):
-        out_step[axis] = DIRECTIONS[d, axis]
-
-
-@njit
-def edge_direction(step):
-    """Number of the lattice direction equal to a step, -1 if it is the opposite of one."""
-    want = np.empty(3, np.int64)
+@njit_called
+def edge_direction(a, b):
+    """Number of the lattice direction from node a to node b, -1 if it is the opposite of one."""
     for d in range(9):
-        direction_step(d, want)
-        if want[0] == step[0] and want[1] == step[1] and want[2] == step[2]:
+        same = True
+        for axis in range(3):
+            same &= b[axis] - a[axis] == DIRECTIONS[d, axis]
+        if same:
             return d
     return -1
 
 
-@njit
+@njit_called
 def face_plane(tet, m, shape, out_corners):
     """Form and integer level of a tet's face opposite corner m; its three corners go to out_corners (3, 3)."""
     cube = np.empty(3, np.int64)
@@ -129,7 +126,7 @@ def face_plane(tet, m, shape, out_corners):
     return -1, 0
 
 
-@njit
+@njit_called
 def plane_axes(form):
     """In-plane coordinates (u, v) of a face and the step of w = the third one when u grows by one in the plane."""
     if form == 0:
@@ -141,7 +138,7 @@ def plane_axes(form):
     return 0, 1, 2, -1.0 if form == 3 or form == 5 else 1.0
 
 
-@njit
+@njit_called
 def cut_by_plane(surface, face, form, level, out_points, out_edges):
     """Where a triangle's edges cross a lattice plane: positions and mesh edges; returns how many (0 or 2)."""
     n = 0
@@ -161,14 +158,14 @@ def cut_by_plane(surface, face, form, level, out_points, out_edges):
     return n
 
 
-@njit
-def longest_walk(surface):
+@njit_called
+def longest_walk(edges, floors, vertex_tet):
     """Room that the longest walk along a mesh edge needs, and at least that of a ring."""
     longest = 6
-    for e in range(surface.edges.shape[0]):
-        a, b = surface.edges[e, 0], surface.edges[e, 1]
-        if surface.vertex_tet[a] != surface.vertex_tet[b]:
-            longest = max(longest, crossing_count(surface.floors[a], surface.floors[b]) + 1)
+    for e in range(edges.shape[0]):
+        a, b = edges[e, 0], edges[e, 1]
+        if vertex_tet[a] != vertex_tet[b]:
+            longest = max(longest, crossing_count(floors[a], floors[b]) + 1)
     return longest
 
 
@@ -176,5 +173,7 @@ def longest_walk(surface):
 def find_vertex_elements(surface, vertex_face, fragment_element, out_element):
     """The element of each vertex before fitting: that of one of its triangles in the vertex's tet."""
     for v in range(surface.points.shape[0]):
-        fragment = find_fragment(surface, vertex_face[v], surface.vertex_tet[v])
+        fragment = find_fragment(
+            surface.fragment_start, surface.fragment_tet, vertex_face[v], surface.vertex_tet[v]
+        )
         out_element[v] = fragment_element[fragment]

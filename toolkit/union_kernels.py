@@ -1,9 +1,9 @@
 """Union-find over integers, and search in sorted keys."""
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit_called
 
 
-@njit
+@njit_called
 def find_root(parent, i):
     """Root of i, halving the path on the way."""
     while parent[i] != i:
@@ -12,7 +12,7 @@ def find_root(parent, i):
     return i
 
 
-@njit
+@njit_called
 def join(parent, i, j):
     """Merge two sets; the smaller root wins, so the result does not depend on the order."""
     i, j = find_root(parent, i), find_root(parent, j)
@@ -22,7 +22,7 @@ def join(parent, i, j):
         parent[i] = j
 
 
-@njit
+@njit_called
 def find_sorted(keys, key):
     """Position of a key in an ascending array, -1 if absent."""
     low, high = 0, keys.shape[0]

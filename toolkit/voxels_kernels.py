@@ -7,7 +7,7 @@ so that two triangles sharing an edge always agree.
 
 import numpy as np
 
-from toolkit.compile_kernels import njit
+from toolkit.compile_kernels import njit, njit_called
 from toolkit.geometry_kernels import sort_with
 from toolkit.lattice import (
     EDGE_RING,
@@ -29,7 +29,7 @@ def find_forms(points, out_forms, out_floors):
             out_floors[i, m] = int(np.floor(f))
 
 
-@njit
+@njit_called
 def tet_in_cube(i, j, k, n3, n4, n5, n6):
     """Index 0..4 of the tet in cube (i, j, k) that the floors of f3..f6 select."""
     if (i + j + k) & 1 == 0:
@@ -53,7 +53,7 @@ def tet_in_cube(i, j, k, n3, n4, n5, n6):
     return 0
 
 
-@njit
+@njit_called
 def tet_key(floors, shape):
     """One integer per tet: five times the cube's number (x fastest) plus the tet's index in it."""
     i, j, k = floors[0], floors[1], floors[2]
@@ -68,7 +68,7 @@ def find_tets(floors, shape, out_tet):
         out_tet[i] = tet_key(floors[i], shape)
 
 
-@njit
+@njit_called
 def crossing_count(na, nb):
     """How many lattice planes lie between two points, from their floors."""
     total = 0
@@ -77,7 +77,7 @@ def crossing_count(na, nb):
     return total
 
 
-@njit
+@njit_called
 def walk(fa, na, fb, nb, shape, out_tets):
     """Tet keys along the segment a -> b, in order; returns how many.
 
@@ -91,20 +91,21 @@ def walk(fa, na, fb, nb, shape, out_tets):
         out_tets[1] = tet_key(nb, shape)
         return 2
     s = np.empty(count)
-    form = np.empty(count, np.int64)
+    order, form = np.empty(count, np.int64), np.empty(count, np.int64)
     floor_after = np.empty(count, np.int64)
     c = 0
     for m in range(7):
         length = fb[m] - fa[m]
         for level in range(na[m] + 1, nb[m] + 1):
-            s[c], form[c], floor_after[c] = (level - fa[m]) / length, m, level
+            s[c], order[c], form[c], floor_after[c] = (level - fa[m]) / length, c, m, level
             c += 1
         for level in range(na[m], nb[m], -1):
-            s[c], form[c], floor_after[c] = (level - fa[m]) / length, m, level - 1
+            s[c], order[c], form[c], floor_after[c] = (level - fa[m]) / length, c, m, level - 1
             c += 1
-    order = np.arange(count)
     sort_with(s, order, count)
-    floors = na.copy()
+    floors = np.empty(7, np.int64)
+    for m in range(7):
+        floors[m] = na[m]
     found = 1
     for p in range(count):
         floors[form[order[p]]] = floor_after[order[p]]
@@ -115,7 +116,7 @@ def walk(fa, na, fb, nb, shape, out_tets):
     return found
 
 
-@njit
+@njit_called
 def edge_side(pa, qa, pb, qb, p, q, is_canonical):
     """+1 or -1: the side of (p, q) against the line a -> b; a and b swap to the opposite answer, ties included."""
     if is_canonical:
@@ -123,7 +124,7 @@ def edge_side(pa, qa, pb, qb, p, q, is_canonical):
     return -1 if (pa - pb) * (q - qb) - (qa - qb) * (p - pb) >= 0.0 else 1
 
 
-@njit
+@njit_called
 def line_node(d, a, b, r, out_node):
     """Lattice node number r on the line of direction d at levels a, b of its two forms."""
     if d == 0:
@@ -196,7 +197,7 @@ def find_pierces(points, forms, floors, faces, shape, out_edge, out_r, out_face,
     return found
 
 
-@njit
+@njit_called
 def edge_parts(edge, shape, out_node):
     """Direction of a lattice edge from its key; its lower node goes to out_node."""
     number = edge // 9
@@ -207,7 +208,7 @@ def edge_parts(edge, shape, out_node):
     return edge % 9
 
 
-@njit
+@njit_called
 def ring_tets(edge, shape, out_tets):
     """Keys of the tets around a lattice edge, in cyclic order; returns how many."""
     node = np.empty(3, np.int64)
@@ -284,7 +285,7 @@ def find_visits(
         out_count[t] = unique
 
 
-@njit
+@njit_called
 def winding_at(i, j, k, shape, line_start, line_r, line_sum):
     """Winding number at lattice node (i, j, k): the jumps on its x-line below it."""
     line = k * (shape[1] + 1) + j

@@ -6,7 +6,7 @@ that Blender never waits; see `child`.
 
 import bpy
 
-from . import handlers, operators, panel, settings
+from . import folders, handlers, operators, panel, settings
 
 CLASSES = (*(each for module in operators.MODULES for each in module.CLASSES), *panel.CLASSES)
 
@@ -17,6 +17,7 @@ def register():
     for each in CLASSES:
         bpy.utils.register_class(each)
     handlers.register()
+    folders.forget_old_sessions()
 
 
 def unregister():

@@ -10,12 +10,14 @@ import json
 import re
 import secrets
 import shutil
+import time
 from pathlib import Path
 
 import bpy
 
 CACHE = "jellycage_cache"
 SAFE = re.compile(r"[^\w\- ]+")
+FORGOTTEN = 30 * 24 * 3600.0  # seconds
 DONE, JOB, BODIES = "done.json", "job.json", "bodies.json"
 
 
@@ -27,6 +29,13 @@ def user_folder(name: str) -> Path:
 def compiled_folder() -> Path:
     """Where the worker keeps compiled code."""
     return user_folder("compiled")
+
+
+def forget_old_sessions() -> None:
+    """Delete what Blenders that were never saved left a month ago."""
+    for folder in (*user_folder("unsaved").iterdir(), *user_folder("scratch").iterdir()):
+        if time.time() - folder.stat().st_mtime > FORGOTTEN:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def session_folder() -> Path:

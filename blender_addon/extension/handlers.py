@@ -28,7 +28,7 @@ def bring_caches(blend, _other=None) -> None:
         try:
             path = folders.moved_bake(path.parent, blend) / path.name
         except OSError as error:
-            running.finish(error=running.disk_sentence(error))
+            running.finish(problem=running.disk_sentence(error))
             continue
         modifier.filepath = folders.stored_path(path)
 

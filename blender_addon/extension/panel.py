@@ -4,7 +4,7 @@ import textwrap
 
 import bpy
 
-from . import estimate, folders, running, settings, stack
+from . import estimate, running, settings, stack
 from .operators import result, setup
 
 LETTERS = 34  # that fit into a line at the default width
@@ -128,11 +128,10 @@ class JELLYCAGE_PT_body(Sidebar, bpy.types.Panel):
             said(box, body.cage_note, "INFO")
 
     def draw_problems(self, layout, context, obj):
-        counts = setup.found.get(obj.name)
-        if counts is None:
+        if obj.name not in setup.found:
             return
         box = layout.box()
-        sentences = setup.sentences(context, obj)
+        counts, sentences = setup.found[obj.name]
         if not counts and not sentences:
             box.label(text="Nothing to worry about", icon="CHECKMARK")
         for kind, count in counts.items():
@@ -250,7 +249,7 @@ class JELLYCAGE_PT_bake(Sidebar, bpy.types.Panel):
                 text=f"{count}, ~{estimate.in_words(seconds)}, {estimate.size_in_words(size)}"
             )
         layout.operator("jellycage.bake", icon="PHYSICS")
-        if running.current is None and folders.unfinished_bake() is not None:
+        if running.current is None and running.resumable is not None:
             layout.operator("jellycage.resume", icon="PLAY")
 
 

@@ -4,7 +4,9 @@ A run is a generator: it yields whenever Blender may do something else. In a win
 loop does, so that both do the same.
 """
 
+import errno
 import time
+import traceback
 from collections import deque
 from collections.abc import Generator
 from pathlib import Path
@@ -17,6 +19,7 @@ from .scene_job import SetupError
 
 INTERVAL = 0.1
 SLICE = 0.05  # seconds that reading the scene may take before Blender gets its turn
+PATIENCE = 0.6  # seconds that a child may take to stop before it is ended
 
 
 class Stopped(Exception):
@@ -28,32 +31,37 @@ class Run:
 
     def __init__(self, title: str, work):
         self.title, self.text, self.fraction, self.eta = title, "", 0.0, None
-        self.is_cancelled = False
+        self.is_cancelled, self.cancelled_at = False, 0.0
         self.child: Child | None = None
         self.steps: Generator = work(self)
 
     def advance(self) -> bool:
         """Do a bit; False when it has ended."""
-        global current
         try:
             next(self.steps)
             return True
         except StopIteration as end:
             finish(end.value or "")
         except Stopped as stop:
-            finish(str(stop) or "Stopped.")
-        except SetupError as error:
-            finish(error=str(error))
+            finish(str(stop))
+        except SetupError as problem:
+            finish(problem=str(problem))
         except ReferenceError:
-            finish(error="The scene was changed while it was read: try again")
-        except OSError as error:
-            finish(error=disk_sentence(error))
+            finish(problem="The scene was changed while it was read: try again")
+        except OSError as problem:
+            finish(problem=disk_sentence(problem))
+        except (
+            Exception
+        ):  # a timer that raises is never called again, and the panel would wait forever
+            log.extend(traceback.format_exc().splitlines())
+            finish(problem="Something unexpected happened: copy the log and report it")
         return False
 
     def cancel(self) -> None:
         """Stop soon, keeping what is finished."""
         if not self.is_cancelled:
-            self.is_cancelled, self.text = True, "Stopping"
+            self.is_cancelled, self.cancelled_at = True, time.perf_counter()
+            self.text = "Stopping"
             if self.child is not None:
                 self.child.cancel()
 
@@ -73,19 +81,21 @@ class Run:
                         self._follow(event)
                 if facts is not None or error is not None:
                     break
+                if self.is_cancelled and time.perf_counter() - self.cancelled_at > PATIENCE:
+                    raise Stopped("Stopped")  # it is compiling, or in a very long step
                 yield
             code = self.child.process.poll()
         finally:
             log[:] = list(self.child.log)
             if facts is None:
-                self.child.end()
+                self.child.end(patience=0.2)
             else:
                 leave_alone(self.child)
             self.child = None
         if error is not None and error.get("code") == 130:
-            raise Stopped("Stopped: finished frames are kept")
+            raise Stopped("Stopped")
         if error is not None:
-            raise SetupError(error["message"])
+            raise SetupError(for_artists(error["message"]))
         if facts is None:
             raise SetupError(f"The worker ended without a word (code {code}): copy the log")
         return facts
@@ -104,15 +114,17 @@ class Run:
 
 current: Run | None = None
 message, error, log = "", "", []
+resumable: Path | None = None
+"""The folder of a bake that was stopped."""
 finished_children: deque[Child] = deque()
 
 
 def start(title: str, work) -> None:
     """Begin a run; a timer takes it on in a window, otherwise this returns when it has ended."""
-    global current, message, error
+    global current
     if current is not None:
         raise SetupError(f"{current.title} is still running: stop it first")
-    message, error = "", ""
+    finish()
     current = Run(title, work)
     if bpy.app.background:
         while current is not None:
@@ -131,11 +143,11 @@ def _tick():
     return INTERVAL if is_going_on else None
 
 
-def finish(said: str = "", *, error: str = "") -> None:
-    """Note how a run ended, and say so."""
-    global current, message
-    current, message = None, said
-    globals()["error"] = error
+def finish(said: str = "", *, problem: str = "") -> None:
+    """Note that nothing runs any more and how it ended, and show it."""
+    global current, message, error, resumable
+    current, message, error = None, said, problem
+    resumable = folders.unfinished_bake()
     redraw()
 
 
@@ -161,7 +173,8 @@ def leave_alone(child: Child) -> None:
 
 def redraw() -> None:
     """Show what has changed, in the panel and in the status bar."""
-    for window in bpy.context.window_manager.windows:
+    manager = bpy.context.window_manager
+    for window in manager.windows if manager is not None else ():
         for area in window.screen.areas:
             if area.type in ("VIEW_3D", "PREFERENCES"):
                 area.tag_redraw()
@@ -174,10 +187,13 @@ def redraw() -> None:
             window.workspace.status_text_set(None)
 
 
+def for_artists(sentence: str) -> str:
+    """What the worker says, without the options of a command line."""
+    return sentence.replace(" with --force", "").replace("--resume", "Resume")
+
+
 def disk_sentence(error: OSError) -> str:
     """What an artist can do about a disk."""
-    import errno
-
     if error.errno == errno.ENOSPC:
         return "The disk is full: free some space, then Resume"
     if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):

@@ -97,13 +97,13 @@ def is_animated(obj, seen=None) -> bool:
     modifiers = stack.leading_modifiers(obj) if obj.type == "MESH" else ()
     if any(modifier.type in ("WAVE", "MESH_CACHE") for modifier in modifiers):
         return True
-    related = [obj.parent, *(getattr(m, "object", None) for m in modifiers)]
-    related += [getattr(m, "target", None) for m in modifiers]
-    return any(is_animated(other, seen) for other in related)
+    related = [getattr(m, p.identifier) for m in modifiers for p in m.bl_rna.properties]
+    related = [other for other in related if isinstance(other, bpy.types.Object)]
+    return any(is_animated(other, seen) for other in (obj.parent, *related))
 
 
 def _has_animation(owner) -> bool:
-    data = owner.animation_data
+    data = getattr(owner, "animation_data", None)
     return data is not None and bool(data.action or data.drivers or data.nla_tracks)
 
 

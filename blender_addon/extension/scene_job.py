@@ -12,6 +12,8 @@ import secrets
 import struct
 from pathlib import Path
 
+import bpy
+import mathutils
 import numpy as np
 
 from . import folders, sampling, stack
@@ -43,6 +45,8 @@ def check_body(obj) -> None:
     """Raise SetupError if an object cannot be simulated."""
     if obj.mode != "OBJECT":
         raise SetupError(f"{obj.name} is in {obj.mode.replace('_', ' ').title()} mode: press Tab")
+    if obj.name not in bpy.context.view_layer.objects or obj.hide_viewport:
+        raise SetupError(f"{obj.name} is hidden: show it in the Outliner, or remove its soft body")
     if not obj.data.polygons:
         raise SetupError(f"{obj.name} has no faces: add some, or choose another object")
     stretches = np.linalg.svd(sampling.world_matrix(obj)[:3, :3], compute_uv=False)
@@ -315,6 +319,4 @@ def rotation_vector(turn) -> np.ndarray:
 
 def euler_degrees(turn) -> np.ndarray:
     """XYZ Euler angles of a rotation matrix as Blender has them [degrees], (3,)."""
-    import mathutils
-
     return np.degrees(mathutils.Matrix(turn.tolist()).to_euler("XYZ"))

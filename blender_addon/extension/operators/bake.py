@@ -6,7 +6,7 @@ import bpy
 
 from .. import folders, running, scene_job, settings, stack
 from ..scene_job import Recording, SetupError
-from .body import push_undo
+from .starting import Starts, push_undo
 
 
 def why_not(context) -> str:
@@ -18,26 +18,6 @@ def why_not(context) -> str:
     ):
         return "Build a cage first: select a mesh and press Build Cage"
     return ""
-
-
-class Starts:
-    """What operators that start a run have in common."""
-
-    def begin(self, title, work):
-        """Start the run; in a window also listen for ESC."""
-        try:
-            running.start(title, work)
-        except SetupError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        if running.current is not None:
-            return bpy.ops.jellycage.watch("INVOKE_DEFAULT")
-        if running.error:
-            self.report({"ERROR"}, running.error)
-            return {"CANCELLED"}
-        if running.message:
-            self.report({"INFO"}, running.message)
-        return {"FINISHED"}
 
 
 class JELLYCAGE_OT_bake(Starts, bpy.types.Operator):
@@ -68,13 +48,13 @@ class JELLYCAGE_OT_resume(Starts, bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        if running.current is not None or folders.unfinished_bake() is None:
+        if running.current is not None or running.resumable is None:
             cls.poll_message_set("No bake was stopped")
             return False
         return True
 
     def execute(self, context):
-        scene, folder = context.scene, folders.unfinished_bake()
+        scene, folder = context.scene, running.resumable
         job = {**folders.read_json(folder / folders.JOB), "resume": True}
         folders.write_json(folder / folders.JOB, job)
         return self.begin("Bake", lambda run: simulate(run, scene, folder))
@@ -127,6 +107,8 @@ def bake(run, scene):
     bodies = scene_job.bodies_of(scene)
     for obj in bodies:
         scene_job.check_body(obj)
+    if not bodies:
+        raise SetupError("There is no soft body in this scene: select a mesh and press Build Cage")
     folder = folders.new_bake_folder()
     try:
         recording = Recording(scene, bodies, folder)
@@ -191,6 +173,8 @@ def attach(scene, folder, described) -> list[str]:
             continue
         stack.attach(obj, folders.stored_path(folder / row["file"]), described["frames"][0])
         obj.jellycage.baked_settings = row.get("settings", "")
+        if obj.jellycage.cage is not None:
+            obj.jellycage.cage.hide_viewport = True
     return missing
 
 

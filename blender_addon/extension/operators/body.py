@@ -1,11 +1,14 @@
 """Build Cage, and what goes with being a soft body or a collider."""
 
+import shutil
+
 import bpy
 import numpy as np
 from bpy.props import EnumProperty
 
 from .. import folders, running, sampling, scene_job, stack
 from ..scene_job import SetupError
+from .starting import Starts, push_undo
 
 COLLECTION = "Jellycage Cages"
 TET_EDGES = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
@@ -27,7 +30,7 @@ def why_not(context) -> str:
     return ""
 
 
-class JELLYCAGE_OT_build_cage(bpy.types.Operator):
+class JELLYCAGE_OT_build_cage(Starts, bpy.types.Operator):
     """Make the active mesh a soft body: put it into a cage that is simulated in its place"""
 
     bl_idname = "jellycage.build_cage"
@@ -43,21 +46,12 @@ class JELLYCAGE_OT_build_cage(bpy.types.Operator):
 
     def execute(self, context):
         obj, scene = context.active_object, context.scene
-        try:
-            scene_job.check_body(obj)
-            running.start("Build Cage", lambda run: build(run, scene, obj))
-        except SetupError as error:
-            running.finish(error=str(error))
-        if running.error:
-            self.report({"ERROR"}, running.error)
-            return {"CANCELLED"}
-        if running.current is not None:
-            return bpy.ops.jellycage.watch("INVOKE_DEFAULT")
-        return {"FINISHED"}
+        return self.begin("Build Cage", lambda run: build(run, scene, obj))
 
 
 def build(run, scene, obj):
     """The steps of building a cage."""
+    scene_job.check_body(obj)
     body, name = obj.jellycage, obj.name
     folder = folders.new_scratch_folder("cage")
     with stack.simulated_part_only([obj]):
@@ -76,7 +70,7 @@ def build(run, scene, obj):
             nodes = asset["cage_nodes"] / sampling.unit(scene)
             elements = asset["cage_tets" if "cage_tets" in asset else "cage_hexes"]
     finally:
-        folders.shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
     _, stretch = sampling.rigid_part(matrix)
     show(scene, obj, nodes @ np.linalg.inv(stretch).T, elements)
     body = obj.jellycage
@@ -107,7 +101,7 @@ def show(scene, obj, nodes, elements) -> None:
         bpy.data.meshes.remove(old)
     cage.parent, cage.matrix_parent_inverse = obj, cage.matrix_parent_inverse.Identity(4)
     cage.display_type, cage.hide_render, cage.hide_select = "WIRE", True, True
-    cage.show_in_front = False
+    cage.hide_viewport = False
 
 
 def collection(scene):
@@ -117,16 +111,6 @@ def collection(scene):
         found = bpy.data.collections.get(COLLECTION) or bpy.data.collections.new(COLLECTION)
         scene.collection.children.link(found)
     return found
-
-
-def push_undo(text: str) -> None:
-    """One step back for what a run did, whose steps were taken by a timer."""
-    windows = bpy.context.window_manager.windows
-    if bpy.app.background or not windows:
-        bpy.ops.ed.undo_push(message=text)
-        return
-    with bpy.context.temp_override(window=windows[0]):
-        bpy.ops.ed.undo_push(message=text)
 
 
 class JELLYCAGE_OT_remove_body(bpy.types.Operator):

@@ -6,7 +6,7 @@ import shutil
 import bpy
 
 from .. import folders, running
-from .bake import Starts
+from .starting import Starts
 
 
 class JELLYCAGE_OT_check_installation(Starts, bpy.types.Operator):

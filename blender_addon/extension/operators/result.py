@@ -8,7 +8,7 @@ import numpy as np
 from bpy.props import EnumProperty, StringProperty
 
 from .. import folders, running, stack
-from .bake import Starts
+from .starting import Starts
 
 HEADER_BYTES = 32
 FORMATS = {"ABC": ".abc", "OBJ": ".obj", "PC2": ".pc2"}

@@ -2,6 +2,7 @@
 
 import bmesh
 import bpy
+import numpy as np
 from bpy.props import StringProperty
 
 from .. import running, sampling, stack
@@ -15,13 +16,17 @@ PROBLEMS = {
 }
 """What may be wrong with a mesh: a sentence with a count, and the name of its remedy if there is one."""
 
-found: dict[str, dict[str, int]] = {}
-"""Counts of the last check, by object name."""
+found: dict[str, tuple[dict[str, int], list[str]]] = {}
+"""What the last check found, by object name: counts of each problem of the mesh, and sentences about the rest."""
 
 
-def counts(bm) -> dict[str, int]:
-    """How many vertices, edges or faces have each problem."""
-    return {kind: len(elements) for kind, elements in offenders(bm).items() if elements}
+def look_at(context, obj) -> None:
+    """Check an object and keep what was found."""
+    bm = bmesh.new()
+    bm.from_mesh(obj.data)
+    counts = {kind: len(elements) for kind, elements in offenders(bm).items() if elements}
+    bm.free()
+    found[obj.name] = counts, sentences(context, obj)
 
 
 def offenders(bm) -> dict[str, list]:
@@ -61,7 +66,7 @@ def sentences(context, obj) -> list[str]:
     size = max(obj.dimensions) * sampling.unit(scene)
     if obj.jellycage.units == "REAL" and not 0.01 <= size <= 100.0:
         said.append(f"It is {size:.3g} m large: real units may surprise")
-    if abs(sampling.np.linalg.det(matrix[:3, :3])) < 1e-12:
+    if abs(np.linalg.det(matrix[:3, :3])) < 1e-12:
         said.append("It is scaled to almost nothing")
     return said
 
@@ -82,20 +87,14 @@ class JELLYCAGE_OT_check_setup(bpy.types.Operator):
 
     def execute(self, context):
         obj = context.active_object
-        bm = bmesh.new()
-        bm.from_mesh(obj.data)
-        found[obj.name] = counts(bm)
-        bm.free()
-        problems = sum(found[obj.name].values()) + len(sentences(context, obj))
-        self.report({"INFO"}, "Nothing to worry about" if not problems else "See the list")
+        look_at(context, obj)
+        self.report({"INFO"}, "See the list" if any(found[obj.name]) else "Nothing to worry about")
         running.redraw()
         return {"FINISHED"}
 
 
 class OnProblem:
     """What operators on one kind of problem have in common."""
-
-    kind: StringProperty()
 
     @classmethod
     def poll(cls, context):
@@ -153,9 +152,9 @@ class JELLYCAGE_OT_fix_problem(OnProblem, bpy.types.Operator):
         elif self.kind == "flipped":
             bmesh.ops.recalc_face_normals(bm, faces=bm.faces)
         bm.to_mesh(obj.data)
-        obj.data.update()
-        found[obj.name] = counts(bm)
         bm.free()
+        obj.data.update()
+        look_at(context, obj)
         return {"FINISHED"}
 
 

@@ -1,0 +1,37 @@
+"""What operators that start a run have in common."""
+
+import bpy
+
+from .. import running
+from ..scene_job import SetupError
+
+
+class Starts:
+    """An operator that starts a run."""
+
+    def begin(self, title: str, work):
+        """Start it. In a window it goes on while ESC is listened for; without one it has ended when this returns."""
+        try:
+            running.start(title, work)
+        except SetupError as problem:
+            self.report({"ERROR"}, str(problem))
+            return {"CANCELLED"}
+        if running.current is not None:
+            bpy.ops.jellycage.watch("INVOKE_DEFAULT")
+            return {"FINISHED"}
+        if running.error:
+            self.report({"ERROR"}, running.error)
+            return {"CANCELLED"}
+        if running.message:
+            self.report({"INFO"}, running.message)
+        return {"FINISHED"}
+
+
+def push_undo(text: str) -> None:
+    """One step back for what a run did, whose steps were taken by a timer."""
+    windows = bpy.context.window_manager.windows
+    if bpy.app.background or not windows:
+        bpy.ops.ed.undo_push(message=text)
+        return
+    with bpy.context.temp_override(window=windows[0]):
+        bpy.ops.ed.undo_push(message=text)
