@@ -48,7 +48,7 @@ def _arrays(data):
         raise MeshError(
             "no readable .npz file; save it again with numpy.savez, without objects"
         ) from error
-    except AttributeError:  # numpy.load gives a lone array its own type
+    except (AttributeError, TypeError):  # numpy.load gives a lone array as it is
         raise MeshError(
             "one array and no .npz file; save vertices and faces with numpy.savez"
         ) from None

@@ -122,13 +122,15 @@ def _placements(export, frame_count):
     if export.placements is None:
         return None
     try:
-        matrices = np.load(export.placements, allow_pickle=False)
-        return np.broadcast_to(np.asarray(matrices, np.float64), (frame_count, 4, 4))
-    except (ValueError, TypeError, EOFError):
-        raise SettingsError(
-            f"{export.placements}: expected an array of shape (1 or {frame_count}, 4, 4); "
-            "save it with numpy.save"
-        ) from None
+        matrices = np.load(export.placements, allow_pickle=False).astype(np.float64)
+        if matrices.shape in ((1, 4, 4), (frame_count, 4, 4)):
+            return np.broadcast_to(matrices, (frame_count, 4, 4))
+    except (ValueError, TypeError, AttributeError, EOFError):
+        pass
+    raise SettingsError(
+        f"{export.placements}: expected an array of shape (1 or {frame_count}, 4, 4); "
+        "save it with numpy.save"
+    )
 
 
 def _stream(cache, writer, bodies, placements, last, progress, with_velocities=False):
