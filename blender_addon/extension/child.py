@@ -14,6 +14,8 @@ import threading
 from collections import deque
 from pathlib import Path
 
+from .errors import SetupError
+
 HERE = Path(__file__).resolve().parent
 BOOT = HERE / "boot.py"
 LOG_LINES = 400
@@ -30,13 +32,19 @@ def python_path() -> str:
     for path in sorted(folder.glob("python*"), key=lambda path: len(path.name)):
         if os.access(path, os.X_OK) and path.suffix in ("", ".exe", ".11", ".13"):
             return str(path)
-    raise FileNotFoundError(f"Blender's own Python is not in {folder}; install Blender again")
+    raise SetupError(f"Blender's own Python is not in {folder}: install Blender again")
 
 
 def packages_folder() -> str:
-    """Where Blender put the wheels of the extension, or "" if it did not."""
+    """Where Blender put the wheels of the extension."""
     found = importlib.util.find_spec("numba")
-    return str(Path(found.origin).parent.parent) if found and found.origin else ""
+    if found is None or not found.origin:
+        version = ".".join(map(str, sys.version_info[:2]))
+        raise SetupError(
+            f"The extension has no packages for Python {version}: install the zip for this "
+            "Blender, or one of Blender 4.2 to 5.2"
+        )
+    return str(Path(found.origin).parent.parent)
 
 
 class Child:

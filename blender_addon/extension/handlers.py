@@ -4,6 +4,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from . import folders, running, stack
+from .errors import disk_sentence
 
 
 def _played():
@@ -28,7 +29,7 @@ def bring_caches(blend, _other=None) -> None:
         try:
             path = folders.moved_bake(path.parent, blend) / path.name
         except OSError as error:
-            running.finish(problem=running.disk_sentence(error))
+            running.finish(problem=disk_sentence(error))
             continue
         modifier.filepath = folders.stored_path(path)
 

@@ -4,7 +4,6 @@ A run is a generator: it yields whenever Blender may do something else. In a win
 loop does, so that both do the same.
 """
 
-import errno
 import time
 import traceback
 from collections import deque
@@ -15,15 +14,11 @@ import bpy
 
 from . import folders
 from .child import Child
-from .scene_job import SetupError
+from .errors import SetupError, Stopped, disk_sentence, for_artists
 
 INTERVAL = 0.1
 SLICE = 0.05  # seconds that reading the scene may take before Blender gets its turn
 PATIENCE = 0.6  # seconds that a child may take to stop before it is ended
-
-
-class Stopped(Exception):
-    """The artist stopped it."""
 
 
 class Run:
@@ -185,20 +180,6 @@ def redraw() -> None:
             )
         else:
             window.workspace.status_text_set(None)
-
-
-def for_artists(sentence: str) -> str:
-    """What the worker says, without the options of a command line."""
-    return sentence.replace(" with --force", "").replace("--resume", "Resume")
-
-
-def disk_sentence(error: OSError) -> str:
-    """What an artist can do about a disk."""
-    if error.errno == errno.ENOSPC:
-        return "The disk is full: free some space, then Resume"
-    if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
-        return f"{error.filename} cannot be written: save the .blend in a folder of your own"
-    return f"{error.strerror or error}: {error.filename or 'see the log'}"
 
 
 def sliced(frames, scene, record):

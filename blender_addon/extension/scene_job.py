@@ -17,12 +17,9 @@ import mathutils
 import numpy as np
 
 from . import folders, sampling, stack
+from .errors import SetupError
 
 PIN, PAINT = "jellycage_pin", "jellycage_paint"
-
-
-class SetupError(Exception):
-    """What the artist has to change before it works, in one sentence."""
 
 
 def bodies_of(scene) -> list:

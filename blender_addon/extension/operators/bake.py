@@ -5,7 +5,8 @@ import shutil
 import bpy
 
 from .. import folders, running, scene_job, settings, stack
-from ..scene_job import Recording, SetupError
+from ..errors import SetupError, Stopped
+from ..scene_job import Recording
 from .starting import Starts, push_undo
 
 
@@ -131,7 +132,7 @@ def simulate(run, scene, folder):
     try:
         facts = yield from run.work_on(folder / folders.JOB)
         is_done = True
-    except running.Stopped:
+    except Stopped:
         facts, is_done = (yield from partial_export(run, folder)), False
         if facts is None:
             raise

@@ -7,7 +7,7 @@ import numpy as np
 from bpy.props import EnumProperty
 
 from .. import folders, running, sampling, scene_job, stack
-from ..scene_job import SetupError
+from ..errors import SetupError
 from .starting import Starts, push_undo
 
 COLLECTION = "Jellycage Cages"

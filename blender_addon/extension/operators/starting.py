@@ -3,7 +3,7 @@
 import bpy
 
 from .. import running
-from ..scene_job import SetupError
+from ..errors import SetupError
 
 
 class Starts:

@@ -1,0 +1,25 @@
+"""What can go wrong, said so that an artist knows what to do."""
+
+import errno
+
+
+class SetupError(Exception):
+    """What has to be changed before it works, in one sentence."""
+
+
+class Stopped(Exception):
+    """The artist stopped it."""
+
+
+def for_artists(sentence: str) -> str:
+    """What the worker says, without the options of a command line."""
+    return sentence.replace(" with --force", "").replace("--resume", "Resume")
+
+
+def disk_sentence(error: OSError) -> str:
+    """What can be done about a disk."""
+    if error.errno == errno.ENOSPC:
+        return "The disk is full: free some space, then Resume"
+    if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+        return f"{error.filename} cannot be written: save the .blend in a folder of your own"
+    return f"{error.strerror or error}: {error.filename or 'copy the log'}"
