@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+SNIPPETS = [s for s in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "bpy" not in s]
+"""Those that run outside Blender; tests/in_blender does the same as the other."""
 SCENES = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
 COMMANDS = re.findall(r"^jellycage (.+)$", README, re.MULTILINE)
 

@@ -192,6 +192,7 @@ class JellycageObject(bpy.types.PropertyGroup):
     spin: FloatVectorProperty(
         name="Spin",
         description="Turns per second about each axis of the world at the first frame",
+        subtype="XYZ",
     )
     use_own_motion: BoolProperty(
         name="From Own Motion",

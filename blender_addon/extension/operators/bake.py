@@ -146,7 +146,7 @@ def simulate(run, scene, folder):
         return f"Stopped after frame {facts['last_frame']}: Resume goes on"
     if missing:
         return f"Baked, but {', '.join(missing)} is no longer there"
-    return f"Baked frames {first} to {last}: press Space to play"
+    return f"Baked frames {first} to {last}"
 
 
 def partial_export(run, folder):
