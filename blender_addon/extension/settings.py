@@ -49,6 +49,14 @@ COLLIDER = ("role", "shape", "collider_friction")
 SCENE = ("quality", "seed", "ground", "ground_height", "ground_friction")
 
 
+SHAPES = [
+    ("PLANE", "Plane", "Endless, through the origin of the object; its +Z side is free"),
+    ("BOX", "Box", "The object's bounding box"),
+    ("SPHERE", "Sphere", "Around the object's bounding box, by its longest side"),
+    ("CAPSULE", "Capsule", "Along the object's Z axis, inside its bounding box"),
+]
+
+
 class JellycageObject(bpy.types.PropertyGroup):
     """A soft body or a collider."""
 
@@ -212,12 +220,7 @@ class JellycageObject(bpy.types.PropertyGroup):
 
     shape: EnumProperty(
         name="Shape",
-        items=[
-            ("PLANE", "Plane", "Endless, through the origin of the object; its +Z side is free"),
-            ("BOX", "Box", "The object's bounding box"),
-            ("SPHERE", "Sphere", "Around the object's bounding box, by its longest side"),
-            ("CAPSULE", "Capsule", "Along the object's Z axis, inside its bounding box"),
-        ],
+        items=SHAPES,
         default="BOX",
     )
     collider_friction: FloatProperty(

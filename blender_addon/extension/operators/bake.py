@@ -10,17 +10,6 @@ from ..scene_job import Recording
 from .starting import Starts, push_undo
 
 
-def why_not(context) -> str:
-    """Why nothing can be baked, or ""."""
-    if running.current is not None:
-        return f"{running.current.title} is still running"
-    if not any(
-        obj.type == "MESH" and obj.jellycage.role == "BODY" for obj in context.scene.objects
-    ):
-        return "Build a cage first: select a mesh and press Build Cage"
-    return ""
-
-
 class JELLYCAGE_OT_bake(Starts, bpy.types.Operator):
     """Simulate all soft bodies of the scene. Blender stays usable; ESC stops and keeps finished frames"""
 
@@ -28,12 +17,12 @@ class JELLYCAGE_OT_bake(Starts, bpy.types.Operator):
     bl_label = "Bake"
     bl_options = {"REGISTER"}
 
-    @classmethod
-    def poll(cls, context):
-        reason = why_not(context)
-        if reason:
-            cls.poll_message_set(reason)
-        return not reason
+    @staticmethod
+    def why_not(context):
+        is_any = any(
+            obj.type == "MESH" and obj.jellycage.role == "BODY" for obj in context.scene.objects
+        )
+        return "" if is_any else "Build a cage first: select a mesh and press Build Cage"
 
     def execute(self, context):
         scene = context.scene
@@ -47,12 +36,9 @@ class JELLYCAGE_OT_resume(Starts, bpy.types.Operator):
     bl_label = "Resume"
     bl_options = {"REGISTER"}
 
-    @classmethod
-    def poll(cls, context):
-        if running.current is not None or running.resumable is None:
-            cls.poll_message_set("No bake was stopped")
-            return False
-        return True
+    @staticmethod
+    def why_not(context):
+        return "No bake was stopped" if running.resumable is None else ""
 
     def execute(self, context):
         scene, folder = context.scene, running.resumable

@@ -6,28 +6,14 @@ import bpy
 import numpy as np
 from bpy.props import EnumProperty
 
-from .. import folders, running, sampling, scene_job, stack
+from .. import folders, sampling, scene_job, settings, stack
 from ..errors import SetupError
-from .starting import Starts, push_undo
+from .starting import Explains, Starts, push_undo
 
 COLLECTION = "Jellycage Cages"
 TET_EDGES = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
 HEX_EDGES = [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4)]
 HEX_EDGES += [(0, 4), (1, 5), (2, 6), (3, 7)]
-
-
-def why_not(context) -> str:
-    """Why the active object cannot become a soft body, or ""."""
-    obj = context.active_object
-    if running.current is not None:
-        return f"{running.current.title} is still running"
-    if obj is None or obj.type != "MESH":
-        return "Select a mesh object"
-    if obj.library is not None:
-        return "The object is linked: make it local first (Object > Relations > Make Local)"
-    if obj.mode != "OBJECT":
-        return "Leave this mode first: press Tab"
-    return ""
 
 
 class JELLYCAGE_OT_build_cage(Starts, bpy.types.Operator):
@@ -37,12 +23,14 @@ class JELLYCAGE_OT_build_cage(Starts, bpy.types.Operator):
     bl_label = "Build Cage"
     bl_options = {"REGISTER"}
 
-    @classmethod
-    def poll(cls, context):
-        reason = why_not(context)
-        if reason:
-            cls.poll_message_set(reason)
-        return not reason
+    @staticmethod
+    def why_not(context):
+        obj = context.active_object
+        if obj is None or obj.type != "MESH":
+            return "Select a mesh object"
+        if obj.library is not None:
+            return "The object is linked: make it local first (Object > Relations > Make Local)"
+        return "" if obj.mode == "OBJECT" else "Leave this mode first: press Tab"
 
     def execute(self, context):
         obj, scene = context.active_object, context.scene
@@ -58,8 +46,8 @@ def build(run, scene, obj):
         arrays = scene_job.mesh_arrays(obj, scene)
         matrix = sampling.world_matrix(obj)
     np.savez(folder / "mesh.npz", **arrays)
-    settings = scene_job.cage_settings(body)
-    job = {"task": "cage", "mesh": "mesh.npz", "asset": "cage.npz", "settings": settings}
+    job = {"task": "cage", "mesh": "mesh.npz", "asset": "cage.npz"}
+    job["settings"] = scene_job.cage_settings(body)
     folders.write_json(folder / "job.json", job)
     try:
         facts = yield from run.work_on(folder / "job.json")
@@ -113,21 +101,17 @@ def collection(scene):
     return found
 
 
-class JELLYCAGE_OT_remove_body(bpy.types.Operator):
+class JELLYCAGE_OT_remove_body(Explains, bpy.types.Operator):
     """Make it an ordinary object again; a bake on it is freed"""
 
     bl_idname = "jellycage.remove_body"
     bl_label = "Remove Soft Body"
     bl_options = {"REGISTER", "UNDO"}
 
-    @classmethod
-    def poll(cls, context):
+    @staticmethod
+    def why_not(context):
         obj = context.active_object
-        is_body = obj is not None and obj.jellycage.role == "BODY"
-        if not is_body or running.current is not None:
-            cls.poll_message_set("Select a soft body while nothing is running")
-            return False
-        return True
+        return "" if obj is not None and obj.jellycage.role == "BODY" else "Select a soft body"
 
     def execute(self, context):
         obj = context.active_object
@@ -142,7 +126,7 @@ class JELLYCAGE_OT_remove_body(bpy.types.Operator):
         return {"FINISHED"}
 
 
-class JELLYCAGE_OT_set_collider(bpy.types.Operator):
+class JELLYCAGE_OT_set_collider(Explains, bpy.types.Operator):
     """Let soft bodies bump into the selected objects"""
 
     bl_idname = "jellycage.set_collider"
@@ -151,22 +135,14 @@ class JELLYCAGE_OT_set_collider(bpy.types.Operator):
 
     shape: EnumProperty(
         name="Shape",
-        items=[
-            ("PLANE", "Plane", "Endless, through the origin; its +Z side is free"),
-            ("BOX", "Box", "The bounding box"),
-            ("SPHERE", "Sphere", "Around the bounding box"),
-            ("CAPSULE", "Capsule", "Along the Z axis"),
-            ("NONE", "No Collider", "Not a collider any more"),
-        ],
+        items=[*settings.SHAPES, ("NONE", "No Collider", "Not a collider any more")],
         default="BOX",
     )
 
-    @classmethod
-    def poll(cls, context):
-        chosen = [o for o in context.selected_objects if o.jellycage.role != "BODY"]
-        if not chosen:
-            cls.poll_message_set("Select objects that are not soft bodies")
-        return bool(chosen)
+    @staticmethod
+    def why_not(context):
+        is_any = any(obj.jellycage.role != "BODY" for obj in context.selected_objects)
+        return "" if is_any else "Select objects that are not soft bodies"
 
     def execute(self, context):
         for obj in context.selected_objects:

@@ -5,24 +5,21 @@ from pathlib import Path
 import bpy
 import numpy as np
 
-from .. import running
+from .starting import Explains
 
 BEAR = Path(__file__).resolve().parent.parent / "sample_meshes" / "gummy_bear.obj"
 
 
-class JELLYCAGE_OT_add_demo(bpy.types.Operator):
+class JELLYCAGE_OT_add_demo(Explains, bpy.types.Operator):
     """Add a gummy bear above a floor: then Build Cage, Bake, and press Space"""
 
     bl_idname = "jellycage.add_demo"
     bl_label = "Add Demo Scene"
     bl_options = {"REGISTER", "UNDO"}
 
-    @classmethod
-    def poll(cls, context):
-        if context.mode != "OBJECT" or running.current is not None:
-            cls.poll_message_set("Go to Object mode, while nothing is running")
-            return False
-        return True
+    @staticmethod
+    def why_not(context):
+        return "" if context.mode == "OBJECT" else "Leave this mode first: press Tab"
 
     def execute(self, context):
         for obj in context.selected_objects:

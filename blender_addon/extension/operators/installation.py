@@ -15,13 +15,6 @@ class JELLYCAGE_OT_check_installation(Starts, bpy.types.Operator):
     bl_idname = "jellycage.check_installation"
     bl_label = "Check Installation"
 
-    @classmethod
-    def poll(cls, context):
-        if running.current is not None:
-            cls.poll_message_set(f"{running.current.title} is still running")
-            return False
-        return True
-
     def execute(self, context):
         return self.begin("Check", check)
 

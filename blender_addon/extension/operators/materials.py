@@ -4,6 +4,7 @@ import bpy
 from bpy.props import StringProperty
 
 from .. import folders, settings
+from .starting import Explains
 
 
 def own_materials() -> list[str]:
@@ -15,16 +16,13 @@ def _path(name):
     return folders.user_folder("materials") / f"{folders.safe_name(name)}.json"
 
 
-class OnBody:
-    """What operators on the material of a body have in common."""
+class OnBody(Explains):
+    """An operator on the material of a body."""
 
-    @classmethod
-    def poll(cls, context):
+    @staticmethod
+    def why_not(context):
         obj = context.active_object
-        if obj is None or obj.jellycage.role != "BODY":
-            cls.poll_message_set("Select a soft body")
-            return False
-        return True
+        return "" if obj is not None and obj.jellycage.role == "BODY" else "Select a soft body"
 
 
 class JELLYCAGE_OT_save_material(OnBody, bpy.types.Operator):

@@ -7,8 +7,8 @@ import bpy
 import numpy as np
 from bpy.props import EnumProperty, StringProperty
 
-from .. import folders, running, stack
-from .starting import Starts
+from .. import folders, stack
+from .starting import Explains, Starts
 
 HEADER_BYTES = 32
 FORMATS = {"ABC": ".abc", "OBJ": ".obj", "PC2": ".pc2"}
@@ -20,32 +20,27 @@ def baked_file(obj) -> Path | None:
     return folders.real_path(modifier.filepath) if modifier is not None else None
 
 
-class OnBaked:
-    """What operators on a baked object have in common."""
+class OnBaked(Starts):
+    """An operator on a baked object."""
 
-    @classmethod
-    def poll(cls, context):
+    @staticmethod
+    def why_not(context):
         path = baked_file(context.active_object)
-        if running.current is not None:
-            cls.poll_message_set(f"{running.current.title} is still running")
-        elif path is None:
-            cls.poll_message_set("Select a baked body")
-        elif not path.exists() and cls.needs_file:
-            cls.poll_message_set("Its cache is missing: bake again")
-        else:
-            return True
-        return False
-
-    needs_file = True
+        if path is None:
+            return "Select a baked body"
+        return "" if path.exists() else "Its cache is missing: bake again"
 
 
-class JELLYCAGE_OT_free(OnBaked, bpy.types.Operator):
+class JELLYCAGE_OT_free(Explains, bpy.types.Operator):
     """Take the result off the object. Files stay until Delete Unused, so that this can be undone"""
 
     bl_idname = "jellycage.free"
     bl_label = "Free Bake"
     bl_options = {"REGISTER", "UNDO"}
-    needs_file = False
+
+    @staticmethod
+    def why_not(context):
+        return "" if baked_file(context.active_object) is not None else "Select a baked body"
 
     def execute(self, context):
         stack.detach(context.active_object)
@@ -53,18 +48,11 @@ class JELLYCAGE_OT_free(OnBaked, bpy.types.Operator):
         return {"FINISHED"}
 
 
-class JELLYCAGE_OT_delete_unused(bpy.types.Operator):
+class JELLYCAGE_OT_delete_unused(Explains, bpy.types.Operator):
     """Delete the files of bakes of this .blend that nothing plays"""
 
     bl_idname = "jellycage.delete_unused"
     bl_label = "Delete Unused"
-
-    @classmethod
-    def poll(cls, context):
-        if running.current is not None:
-            cls.poll_message_set(f"{running.current.title} is still running")
-            return False
-        return True
 
     def execute(self, context):
         unused = folders.unused_bakes(stack.played_files())
@@ -75,7 +63,7 @@ class JELLYCAGE_OT_delete_unused(bpy.types.Operator):
         return {"FINISHED"}
 
 
-class JELLYCAGE_OT_export(OnBaked, Starts, bpy.types.Operator):
+class JELLYCAGE_OT_export(OnBaked, bpy.types.Operator):
     """Write the bodies of this bake, in the world and in metres, to a file for other programs"""
 
     bl_idname = "jellycage.export"

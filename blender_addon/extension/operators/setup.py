@@ -6,6 +6,7 @@ import numpy as np
 from bpy.props import StringProperty
 
 from .. import running, sampling, stack
+from .starting import Explains
 
 PROBLEMS = {
     "loose": ("{} loose vertices: they follow the surface", "Delete Loose"),
@@ -71,19 +72,17 @@ def sentences(context, obj) -> list[str]:
     return said
 
 
-class JELLYCAGE_OT_check_setup(bpy.types.Operator):
+class JELLYCAGE_OT_check_setup(Explains, bpy.types.Operator):
     """Look for what may go wrong with the active object"""
 
     bl_idname = "jellycage.check_setup"
     bl_label = "Check Setup"
 
-    @classmethod
-    def poll(cls, context):
+    @staticmethod
+    def why_not(context):
         obj = context.active_object
-        if obj is None or obj.type != "MESH" or obj.mode != "OBJECT":
-            cls.poll_message_set("Select a mesh object in Object mode")
-            return False
-        return True
+        is_mesh = obj is not None and obj.type == "MESH" and obj.mode == "OBJECT"
+        return "" if is_mesh else "Select a mesh object in Object mode"
 
     def execute(self, context):
         obj = context.active_object
@@ -93,13 +92,13 @@ class JELLYCAGE_OT_check_setup(bpy.types.Operator):
         return {"FINISHED"}
 
 
-class OnProblem:
-    """What operators on one kind of problem have in common."""
+class OnProblem(Explains):
+    """An operator on one kind of problem."""
 
-    @classmethod
-    def poll(cls, context):
+    @staticmethod
+    def why_not(context):
         obj = context.active_object
-        return obj is not None and obj.type == "MESH"
+        return "" if obj is not None and obj.type == "MESH" else "Select a mesh object"
 
 
 class JELLYCAGE_OT_select_problem(OnProblem, bpy.types.Operator):

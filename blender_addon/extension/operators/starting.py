@@ -1,4 +1,4 @@
-"""What operators that start a run have in common."""
+"""What operators have in common: they say why they cannot be used, and some start a run."""
 
 import bpy
 
@@ -6,7 +6,25 @@ from .. import running
 from ..errors import SetupError
 
 
-class Starts:
+class Explains:
+    """An operator whose button says why it is grey."""
+
+    @classmethod
+    def poll(cls, context):
+        reason = cls.why_not(context)
+        if running.current is not None:
+            reason = f"{running.current.title} is still running"
+        if reason:
+            cls.poll_message_set(reason)
+        return not reason
+
+    @staticmethod
+    def why_not(context) -> str:
+        """Why it cannot be used although nothing runs, or ""."""
+        return ""
+
+
+class Starts(Explains):
     """An operator that starts a run."""
 
     def begin(self, title: str, work):
