@@ -42,11 +42,15 @@ demo: $(READY)
 	@mkdir -p demo_output
 	@cd demo_output && ../.venv/bin/jellycage demo
 
-quick: $(READY)
-	$(PYTHON) -m pytest -q -m "not slow"
+# Two processes; the tests of a file stay together, for they share what takes long to set up.
+PYTEST := $(PYTHON) -m pytest -q -n 2 --dist loadfile
 
-test: $(READY)
-	$(PYTHON) -m pytest -q
+quick: $(READY)
+	$(PYTEST) -m "not slow"
+
+test:
+	@$(MAKE) -s -j2 $(READY) .venv-blender-4.5/ready
+	$(PYTEST)
 
 verify: $(READY)
 	$(PYTHON) tests/verify.py --meshes $(MESHES)
@@ -65,7 +69,13 @@ BPY_5.2 := python3.13 bpy==5.2.3
 .venv-blender-%/ready:
 	@test -n "$(BPY_$*)" || { echo "jellycage: VERSION must be 4.2, 4.5, 5.0 or 5.2" >&2; exit 2; }
 	@echo "Setting up Blender $* in .venv-blender-$* (a minute or two, once)"
-	@$(firstword $(BPY_$*)) -m venv --clear .venv-blender-$*
+	@wanted=$(firstword $(BPY_$*)); found=; \
+	for python in $$wanted $$(ls -d $$HOME/.pyenv/versions/*/bin/$$wanted 2>/dev/null); do \
+	  if $$python -c 'import venv, ensurepip' >/dev/null 2>&1; then found=$$python; break; fi; done; \
+	if [ -z "$$found" ]; then \
+	  echo "jellycage: Blender $* needs $$wanted with venv; install it, then run make again" >&2; \
+	  exit 1; fi; \
+	$$found -m venv --clear .venv-blender-$*
 	@.venv-blender-$*/bin/python -m pip install -qq --disable-pip-version-check \
 	  $(wordlist 2,9,$(BPY_$*))
 	@touch $@
