@@ -4,6 +4,8 @@ from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
+from toolkit.compile_kernels import CALLED
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -17,6 +19,7 @@ def compiled():
                 function = getattr(value, "py_func", None)
                 if function is not None:
                     found[id(function)] = function
+    found |= {id(called.py_func): called.py_func for called in CALLED}
     return list(found.values())
 
 

@@ -103,6 +103,9 @@ class CalledType(numba.types.Dispatcher):
 
 register_model(CalledType)(models.OpaqueModel)
 
+CALLED = []
+"""What `njit_called` makes, which types hold weakly. Held by the functions it would get into the keys of the cache."""
+
 
 def njit_called(function):
     """`njit` for a function that only kernels call: compiled with the first one that does, without a door from Python.
@@ -111,8 +114,9 @@ def njit_called(function):
     """
     doorless = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     # Not `register_jitable`, which compiles a function twice: for kernels with a door, and for those without.
-    function.compiled = numba.njit(error_model="numpy", **doorless)(function)
-    infer_global(function, CalledType(function.compiled))
+    compiled = numba.njit(error_model="numpy", **doorless)(function)
+    CALLED.append(compiled)
+    infer_global(function, CalledType(compiled))
     return function
 
 

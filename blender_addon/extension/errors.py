@@ -1,6 +1,7 @@
 """What can go wrong, said so that an artist knows what to do."""
 
 import errno
+import re
 
 
 class SetupError(Exception):
@@ -12,7 +13,10 @@ class Stopped(Exception):
 
 
 def for_artists(sentence: str) -> str:
-    """What the worker says, without the options of a command line."""
+    """What the worker says, without the options of a command line, and with a remedy if it was about a disk."""
+    found = re.match(r"\[Errno (\d+)\] ([^:]*)(?:: '(.*)')?", sentence)
+    if found is not None:
+        return disk_sentence(OSError(int(found[1]), found[2], found[3]))
     return sentence.replace(" with --force", "").replace("--resume", "Resume")
 
 

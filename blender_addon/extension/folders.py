@@ -6,6 +6,7 @@
 A .blend that was never saved has its folder in the user's files; saving moves it. Save As copies what is in use.
 """
 
+import hashlib
 import json
 import re
 import secrets
@@ -39,11 +40,17 @@ def forget_old_sessions() -> None:
 
 
 def session_folder() -> Path:
-    """Where the caches of a .blend without a name are, one folder for each running Blender."""
+    """Where the caches of a .blend without a name are, one folder for each new file."""
     return user_folder("unsaved") / SESSION
 
 
 SESSION = secrets.token_hex(4)
+
+
+def new_session() -> None:
+    """Another file is opened: what the last one left is not its own."""
+    global SESSION
+    SESSION = secrets.token_hex(4)
 
 
 def cache_folder(blend: str | None = None) -> Path:
@@ -51,12 +58,20 @@ def cache_folder(blend: str | None = None) -> Path:
     blend = bpy.data.filepath if blend is None else blend
     if not blend:
         return session_folder()
-    return Path(blend).resolve().parent / CACHE / safe_name(Path(blend).stem)
+    return Path(blend).resolve().parent / CACHE / whole_name(Path(blend).stem)
 
 
 def safe_name(name: str) -> str:
     """A file name that every system takes."""
     return SAFE.sub("_", name).strip(" .")[:48] or "body"
+
+
+def whole_name(name: str) -> str:
+    """A file name that every system takes and that no other name gives, however long they are."""
+    safe = safe_name(name)
+    if safe == name:
+        return safe
+    return f"{safe[:39]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def new_bake_folder() -> Path:
@@ -129,16 +144,13 @@ def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def moved_bake(folder: Path, blend: str) -> Path:
-    """The folder of a bake in the place that belongs to `blend`: moved there if it was never saved, else copied."""
+def copied_bake(folder: Path, blend: str) -> Path:
+    """The folder of a bake in the place that belongs to `blend`, copied there if need be."""
     target = cache_folder(blend) / folder.name
     if target != folder and not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = target.with_name(target.name + ".part")
         shutil.rmtree(draft, ignore_errors=True)
-        if session_folder() in folder.parents:
-            shutil.move(folder, draft)
-        else:
-            shutil.copytree(folder, draft)
+        shutil.copytree(folder, draft)
         draft.rename(target)
     return target

@@ -76,7 +76,7 @@ class JELLYCAGE_PT_main(Sidebar, bpy.types.Panel):
             layout.progress(factor=run.fraction, text=f"{run.fraction:.0%}{eta}")
             said(layout, run.text)
             layout.operator("jellycage.stop", icon="CANCEL")
-        elif running.error:
+        if running.error:
             box = layout.box()
             said(box, running.error, "ERROR")
             box.operator("jellycage.copy_log", icon="COPYDOWN")

@@ -146,6 +146,13 @@ def finish(said: str = "", *, problem: str = "") -> None:
     redraw()
 
 
+def complain(problem: str) -> None:
+    """Show a problem that is not about what runs."""
+    global error
+    error = problem
+    redraw()
+
+
 def stop_all() -> None:
     """End whatever runs, at once: the file is being closed, or the extension switched off."""
     global current
@@ -188,7 +195,8 @@ def sliced(frames, scene, record):
     began = time.perf_counter()
     try:
         for count, frame in enumerate(frames):
-            if frame != scene.frame_current or scene.frame_subframe:
+            # Also the frame that is shown: what is animated may have been touched since.
+            if len(frames) > 1 or frame != scene.frame_current or scene.frame_subframe:
                 scene.frame_set(frame)
             record(frame)
             run.text, run.fraction = f"Reading frame {frame}", count / len(frames)

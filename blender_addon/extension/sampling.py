@@ -23,9 +23,12 @@ def world_matrix(obj) -> np.ndarray:
 
 def rigid_part(matrix) -> tuple[np.ndarray, np.ndarray]:
     """(rotation (3, 3), rest (3, 3)) whose product is the linear part of a matrix: the rest stretches and mirrors."""
-    u, _, vt = np.linalg.svd(matrix[:3, :3])
-    rotation = u @ np.diag([1.0, 1.0, np.linalg.det(u @ vt)]) @ vt
-    return rotation, rotation.T @ matrix[:3, :3]
+    linear = matrix[:3, :3]
+    # Mirrored always along the object's own X, so that the rotation does not jump from frame to frame.
+    mirror = np.diag([-1.0 if np.linalg.det(linear) < 0.0 else 1.0, 1.0, 1.0])
+    u, _, vt = np.linalg.svd(linear @ mirror)
+    rotation = u @ vt
+    return rotation, rotation.T @ linear
 
 
 def vertices(mesh) -> np.ndarray:

@@ -239,8 +239,16 @@ class JellycageScene(bpy.types.PropertyGroup):
     use_scene_range: BoolProperty(
         name="Scene Range", description="Bake the frames of the scene", default=True
     )
-    frame_start: IntProperty(name="Start", default=1, min=-1048574, max=1048574)
-    frame_end: IntProperty(name="End", default=72, min=-1048574, max=1048574)
+    frame_start: IntProperty(
+        name="Start",
+        description="First frame to bake: the bodies start as they are there",
+        default=1,
+        min=-1048574,
+        max=1048574,
+    )
+    frame_end: IntProperty(
+        name="End", description="Last frame to bake", default=72, min=-1048574, max=1048574
+    )
     seed: IntProperty(name="Seed", description="For everything random", default=0, min=0)
     ground: EnumProperty(
         name="Ground",
@@ -254,7 +262,9 @@ class JellycageScene(bpy.types.PropertyGroup):
             ("NONE", "None", "Nothing but the colliders"),
         ],
     )
-    ground_height: FloatProperty(name="Height", subtype="DISTANCE", unit="LENGTH")
+    ground_height: FloatProperty(
+        name="Height", description="Of the ground above 0", subtype="DISTANCE", unit="LENGTH"
+    )
     ground_friction: FloatProperty(
         name="Friction", description="Of the ground", default=0.5, min=0.0, max=10.0
     )

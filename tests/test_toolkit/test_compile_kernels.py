@@ -100,3 +100,31 @@ def test_without_any_folder_kernels_still_compile(tmp_path):
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_the_next_process_compiles_nothing_again(tmp_path):
+    # A kernel made by a factory, whose key in the cache holds what it is made of.
+    (tmp_path / "again.py").write_text(
+        "from toolkit.compile_kernels import njit_as, njit_called\n"
+        "@njit_called\n"
+        "def twice(x):\n"
+        "    return 2 * x\n"
+        "def made(inner):\n"
+        "    @njit_as('one_more')\n"
+        "    def outer(x):\n"
+        "        return inner(x) + 1\n"
+        "    return outer\n"
+        "print(made(twice)(20))\n"
+    )
+    environment = {
+        **os.environ,
+        "NUMBA_CACHE_DIR": str(tmp_path / "compiled"),
+        "PYTHONPATH": str(TOOLKIT.parent),
+    }
+    kept = []
+    for _ in range(2):
+        command = [sys.executable, str(tmp_path / "again.py")]
+        result = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert result.stdout == "41\n", result.stderr
+        kept.append(sorted(path.name for path in tmp_path.rglob("*.nb?")))
+    assert kept[0] and kept[1] == kept[0]

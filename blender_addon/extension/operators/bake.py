@@ -152,9 +152,8 @@ def partial_export(run, folder):
 def attach(scene, folder, described) -> list[str]:
     """Let every body of a bake play its file; returns the names of those that are gone."""
     missing = []
-    objects = {obj.jellycage.uid: obj for obj in scene.objects} if scene is not None else {}
     for row in described["bodies"]:
-        obj = objects.get(row["uid"])
+        obj = body_of(scene, row) if scene is not None else None
         if obj is None:
             missing.append(row["object"])
             continue
@@ -163,6 +162,19 @@ def attach(scene, folder, described) -> list[str]:
         if obj.jellycage.cage is not None:
             obj.jellycage.cage.hide_viewport = True
     return missing
+
+
+def body_of(scene, row):
+    """The object that a row of a bake is about, or None: by its uid whatever it is called now.
+
+    A copy made meanwhile has the same uid, and undo or a file saved before may know none: then the name counts.
+    """
+    named = scene.objects.get(row["object"])
+    same = [obj for obj in scene.objects if obj.jellycage.uid == row["uid"]]
+    if named is not None and (named in same or not (same or named.jellycage.uid)):
+        named.jellycage.uid = row["uid"]
+        return named
+    return same[0] if same else None
 
 
 CLASSES = (JELLYCAGE_OT_bake, JELLYCAGE_OT_resume, JELLYCAGE_OT_stop, JELLYCAGE_OT_watch)

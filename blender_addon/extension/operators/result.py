@@ -90,7 +90,9 @@ class JELLYCAGE_OT_export(OnBaked, bpy.types.Operator):
             self.report({"ERROR"}, "Say where to: filepath is empty")
             return {"CANCELLED"}
         folder = baked_file(context.active_object).parent
-        target = Path(bpy.path.abspath(self.filepath)).with_suffix(FORMATS[self.format])
+        target, suffix = Path(bpy.path.abspath(self.filepath)), FORMATS[self.format]
+        if target.suffix.lower() != suffix:
+            target = target.with_name(target.name + suffix)  # "shot.v001" keeps its version
         job = {"task": "export", "cache": "frames", "exports": [{"path": str(target)}]}
         job["partial"] = not (folder / folders.DONE).exists()
         folders.write_json(folder / "export.json", job)
@@ -121,6 +123,9 @@ class JELLYCAGE_OT_to_shape_keys(OnBaked, bpy.types.Operator):
             return {"CANCELLED"}
         if obj.data.shape_keys is None:
             obj.shape_key_add(name="Basis", from_mix=False)
+        obj.data.shape_keys.use_relative = True
+        for key in obj.data.shape_keys.key_blocks[1:]:
+            key.mute = True  # it is in the frames already
         first = int(modifier.frame_start)
         for at, points in enumerate(positions):
             frame = first + at
