@@ -19,6 +19,8 @@ from toolkit.atomic_file import check_writable
 
 STEP_SECONDS = 0.5  # a frame that takes longer is reported on in between
 
+COMPILING = "compiling, first time only"
+
 Emit = Callable[[dict[str, Any]], None]
 """Is given what happens, as JSON has it: {"event": "stage" | "frame", ...}."""
 
@@ -77,6 +79,8 @@ def run_job(
     )
     for helper in helpers:
         if helper is not None:
+            if helper.poll() is None:
+                _stage(emit, COMPILING, 0.0)
             helper.wait()
     result = bake(
         *(shot, job.cache),

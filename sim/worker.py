@@ -142,16 +142,24 @@ def main(arguments: list[str] | None = None) -> int:
             raise SceneError(
                 "expected one argument, the path of a job; see the head of sim/worker.py"
             )
+        from sim.job import COMPILING
         from sim.warm_up import start_warm_up
         from toolkit.compile_kernels import is_compiled
         from toolkit.json_values import plain
 
         job = read_job(arguments[0])
         threading.Thread(target=watch_stdin, args=(stop,), daemon=True).start()
-        if not is_compiled():
-            emit({"event": "stage", "stage": "compiling, first time only", "fraction": 0.0})
+        is_first_time = not is_compiled()
+        if is_first_time:
+            emit({"event": "stage", "stage": COMPILING, "fraction": 0.0})
+
+        def tell(line):
+            if is_first_time and line["event"] == "stage" and line["stage"] != COMPILING:
+                line = {**line, "stage": f"{line['stage']} ({COMPILING})"}
+            emit(plain(line))
+
         helpers = [helper for helper in map(start_warm_up, job.elements) if helper is not None]
-        facts = job.run(lambda line: emit(plain(line)), stop.is_set, helpers)
+        facts = job.run(tell, stop.is_set, helpers)
         emit({"event": "done", **plain(facts)})
         while any(helper.poll() is None for helper in helpers) and not stop.wait(0.1):
             pass  # what they compile is for the next job

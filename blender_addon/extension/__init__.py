@@ -6,7 +6,7 @@ that Blender never waits; see `child`.
 
 import bpy
 
-from . import folders, handlers, operators, panel, settings
+from . import folders, handlers, keymap, operators, panel, settings
 
 CLASSES = (*(each for module in operators.MODULES for each in module.CLASSES), *panel.CLASSES)
 
@@ -17,11 +17,13 @@ def register():
     for each in CLASSES:
         bpy.utils.register_class(each)
     handlers.register()
+    keymap.register()
     folders.forget_old_sessions()
 
 
 def unregister():
     """Called by Blender when the extension is switched off: nothing of ours stays behind."""
+    keymap.unregister()
     handlers.unregister()
     for each in reversed(CLASSES):
         bpy.utils.unregister_class(each)

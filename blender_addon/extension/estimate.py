@@ -41,4 +41,4 @@ def in_words(seconds: float) -> str:
 
 def size_in_words(count: float) -> str:
     """A number of bytes that one can take in."""
-    return f"{count / 1e6:.0f} MB" if count < 1e9 else f"{count / 1e9:.1f} GB"
+    return f"{max(count / 1e6, 1.0):.0f} MB" if count < 1e9 else f"{count / 1e9:.1f} GB"

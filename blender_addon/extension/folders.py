@@ -89,14 +89,11 @@ def new_scratch_folder(name: str) -> Path:
 
 
 def unfinished_bake() -> Path | None:
-    """The newest bake of the open .blend that was stopped or broken off after its first frame."""
+    """The newest bake of the open .blend, if it was stopped or broken off after its first frame."""
     folders = [path.parent for path in cache_folder().glob(f"bake_*/{JOB}")]
-    open_ones = [
-        folder
-        for folder in folders
-        if not (folder / DONE).exists() and (folder / "frames" / "bake.json").exists()
-    ]
-    return max(open_ones, key=lambda folder: (folder / JOB).stat().st_mtime, default=None)
+    begun = [folder for folder in folders if (folder / "frames" / "bake.json").exists()]
+    newest = max(begun, key=lambda folder: (folder / JOB).stat().st_mtime, default=None)
+    return newest if newest is not None and not (newest / DONE).exists() else None
 
 
 def write_json(path: Path, value) -> None:

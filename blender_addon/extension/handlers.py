@@ -8,6 +8,7 @@ from bpy.app.handlers import persistent
 
 from . import folders, running, stack
 from .errors import disk_sentence
+from .operators.body import COLLECTION
 
 played_before: dict[str, str] = {}
 """What each object played before the file was saved, by its name."""
@@ -77,6 +78,35 @@ def begin_file(_blend, _other=None) -> None:
     running.finish()
 
 
+def orphans() -> list:
+    """Cages whose bodies were deleted."""
+    found = bpy.data.collections.get(COLLECTION)
+    cages = [cage for cage in found.objects if cage.parent is None] if found is not None else []
+    return [cage for cage in cages if not any(o.jellycage.cage == cage for o in bpy.data.objects)]
+
+
+@persistent
+def notice_orphans(_scene, _depsgraph=None) -> None:
+    """A body was deleted: its cage, which cannot be clicked on, goes too, once Blender is done with this change."""
+    if orphans() and not bpy.app.timers.is_registered(remove_orphans):
+        bpy.app.timers.register(remove_orphans, first_interval=0.0)
+
+
+def remove_orphans() -> None:
+    """Remove the cages of bodies that are gone."""
+    for cage in orphans():
+        data = cage.data
+        bpy.data.objects.remove(cage)
+        bpy.data.meshes.remove(data)
+
+
+@persistent
+def step_back(_scene, _other=None) -> None:
+    """After undo and redo: what was said last may not be true any more, and caches may have been moved since."""
+    running.forget()
+    find_caches(_scene)
+
+
 @persistent
 def stop_everything(_blend, _other=None) -> None:
     """Before another file is opened."""
@@ -88,8 +118,9 @@ HANDLERS = (
     ("save_post", settle_paths),
     ("load_pre", stop_everything),
     ("load_post", begin_file),
-    ("undo_post", find_caches),
-    ("redo_post", find_caches),
+    ("undo_post", step_back),
+    ("redo_post", step_back),
+    ("depsgraph_update_post", notice_orphans),
 )
 
 
@@ -103,4 +134,6 @@ def unregister():
         listed = getattr(bpy.app.handlers, name)
         if handler in listed:
             listed.remove(handler)
+    if bpy.app.timers.is_registered(remove_orphans):
+        bpy.app.timers.unregister(remove_orphans)
     running.stop_all()

@@ -97,7 +97,6 @@ class JELLYCAGE_PT_body(Sidebar, bpy.types.Panel):
         layout, obj = self.layout, context.active_object
         if obj is None or obj.type != "MESH":
             layout.operator("jellycage.build_cage", icon="MESH_CUBE")
-            layout.operator("jellycage.add_demo")
             return
         body = obj.jellycage
         column = layout.column()
@@ -119,11 +118,12 @@ class JELLYCAGE_PT_body(Sidebar, bpy.types.Panel):
     def draw_cage(self, layout, context, obj):
         body, box = obj.jellycage, layout.box().column(align=True)
         kind = "tets" if body.element == "TET" else "hexes"
-        inside = "surface is inside" if body.is_bounding else "surface sticks out!"
+        inside = "Surface is inside" if body.is_bounding else "Surface sticks out!"
         box.label(text=inside, icon="CHECKMARK" if body.is_bounding else "ERROR")
-        box.label(text=f"{body.element_count:,} {kind}")
+        box.label(text=f"{body.element_count:,} {kind}", icon="BLANK1")
         if body.cage is not None:
             box.prop(body.cage, "hide_viewport", text="Hide Cage", toggle=True)
+            box.separator(factor=0.5)
         if body.cage_note:
             said(box, body.cage_note, "INFO")
 
@@ -182,6 +182,7 @@ class JELLYCAGE_PT_material(Sidebar, bpy.types.Panel):
         row.menu("JELLYCAGE_MT_materials", text="Own Materials")
         row.operator("jellycage.save_material", text="", icon="ADD")
         column = layout.column()
+        column.use_property_split, column.use_property_decorate = True, False
         column.prop(body, "use_own_motion")
         if not body.use_own_motion:
             column.prop(body, "velocity")
@@ -199,10 +200,11 @@ class JELLYCAGE_PT_pins(Sidebar, bpy.types.Panel):
     def draw(self, context):
         layout, obj = self.layout, context.active_object
         column = layout.column()
-        column.use_property_split = True
+        column.use_property_split, column.use_property_decorate = True, False
         if is_body(context):
             column.prop_search(obj.jellycage, "pin_group", obj, "vertex_groups")
             if obj.jellycage.pin_group:
+                column.use_property_decorate = True  # it can be keyframed
                 column.prop(obj.jellycage, "pin_strength", slider=True)
         elif obj is not None:
             if obj.jellycage.role == "COLLIDER":

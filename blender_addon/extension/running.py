@@ -18,6 +18,7 @@ from .errors import SetupError, Stopped, disk_sentence, for_artists
 
 INTERVAL = 0.1
 SLICE = 0.05  # seconds that reading the scene may take before Blender gets its turn
+LINGER = 8.0  # seconds that the end of a run is told in the status bar
 PATIENCE = 0.6  # seconds that a child may take to stop before it is ended
 
 
@@ -25,7 +26,7 @@ class Run:
     """A piece of work, how far it is, and how it ended."""
 
     def __init__(self, title: str, work):
-        self.title, self.text, self.fraction, self.eta = title, "", 0.0, None
+        self.title, self.text, self.fraction, self.eta = title, "Starting", 0.0, None
         self.is_cancelled, self.cancelled_at = False, 0.0
         self.child: Child | None = None
         self.steps: Generator = work(self)
@@ -79,11 +80,14 @@ class Run:
                 if self.is_cancelled and time.perf_counter() - self.cancelled_at > PATIENCE:
                     raise Stopped("Stopped")  # it is compiling, or in a very long step
                 yield
+            until = time.perf_counter() + PATIENCE
+            while facts is None and self.child.is_running() and time.perf_counter() < until:
+                yield
             code = self.child.process.poll()
         finally:
             log[:] = list(self.child.log)
             if facts is None:
-                self.child.end(patience=0.2)
+                self.child.end(patience=0.1)
             else:
                 leave_alone(self.child)
             self.child = None
@@ -96,10 +100,12 @@ class Run:
         return facts
 
     def _follow(self, event):
-        self.fraction = event.get("fraction", self.fraction)
+        # A bake's cages are built in a moment: the bar is for its frames.
+        if self.title != "Bake" or event["event"] != "stage":
+            self.fraction = event.get("fraction", self.fraction)
         if event["event"] == "stage":
             if not self.is_cancelled:
-                self.text = event["stage"].capitalize()
+                self.text = event["stage"][:1].upper() + event["stage"][1:]
             self.eta = None
         else:
             if not self.is_cancelled:
@@ -143,6 +149,7 @@ def finish(said: str = "", *, problem: str = "") -> None:
     global current, message, error, resumable
     current, message, error = None, said, problem
     resumable = folders.unfinished_bake()
+    show_in_status_bar(problem or said)
     redraw()
 
 
@@ -150,6 +157,7 @@ def complain(problem: str) -> None:
     """Show a problem that is not about what runs."""
     global error
     error = problem
+    show_in_status_bar(problem)
     redraw()
 
 
@@ -161,9 +169,11 @@ def stop_all() -> None:
         run.is_cancelled = True
         run.steps.close()
     while finished_children:
-        finished_children.popleft().end(patience=0.5)
-    if bpy.app.timers.is_registered(_tick):
-        bpy.app.timers.unregister(_tick)
+        finished_children.popleft().end(patience=0.1)
+    for timer in (_tick, clear_status):
+        if bpy.app.timers.is_registered(timer):
+            bpy.app.timers.unregister(timer)
+    clear_status()
 
 
 def leave_alone(child: Child) -> None:
@@ -178,15 +188,38 @@ def redraw() -> None:
     manager = bpy.context.window_manager
     for window in manager.windows if manager is not None else ():
         for area in window.screen.areas:
-            if area.type in ("VIEW_3D", "PREFERENCES"):
+            if area.type == "PREFERENCES":
                 area.tag_redraw()
+            elif area.type == "VIEW_3D":  # its sidebar only: drawing the scene may take long
+                for region in area.regions:
+                    if region.type == "UI":
+                        region.tag_redraw()
         if current is not None:
-            done = f"{current.fraction:.0%}"
             window.workspace.status_text_set(
-                f"Jellycage: {current.title}, {current.text} {done}   ESC stops"
+                f"Jellycage: {current.title}, {current.text} {current.fraction:.0%}   ESC stops"
             )
-        else:
-            window.workspace.status_text_set(None)
+
+
+def show_in_status_bar(text: str) -> None:
+    """Say something at the bottom of every window for a while."""
+    for workspace in bpy.data.workspaces:
+        workspace.status_text_set(f"Jellycage: {text}" if text else None)
+    if text and not bpy.app.background:
+        if bpy.app.timers.is_registered(clear_status):
+            bpy.app.timers.unregister(clear_status)
+        bpy.app.timers.register(clear_status, first_interval=LINGER)
+
+
+def clear_status() -> None:
+    """Give the status bar back, unless a run needs it."""
+    if current is None:
+        show_in_status_bar("")
+
+
+def forget() -> None:
+    """What was said last is not true any more."""
+    global message
+    message = ""
 
 
 def sliced(frames, scene, record):

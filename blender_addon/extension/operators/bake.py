@@ -1,4 +1,4 @@
-"""Bake, Resume, Stop, and the listener for ESC."""
+"""Bake, Resume and Stop."""
 
 import shutil
 
@@ -60,33 +60,6 @@ class JELLYCAGE_OT_stop(bpy.types.Operator):
     def execute(self, context):
         running.current.cancel()
         return {"FINISHED"}
-
-
-class JELLYCAGE_OT_watch(bpy.types.Operator):
-    """Listen for ESC while something runs"""
-
-    bl_idname = "jellycage.watch"
-    bl_label = "Watch Jellycage"
-    bl_options = {"INTERNAL"}
-
-    def execute(self, context):
-        return {"FINISHED"}
-
-    def invoke(self, context, event):
-        context.window_manager.modal_handler_add(self)
-        return {"RUNNING_MODAL"}
-
-    def modal(self, context, event):
-        if running.current is None:
-            if running.error:
-                self.report({"ERROR"}, running.error)
-            elif running.message:
-                self.report({"INFO"}, running.message)
-            return {"FINISHED", "PASS_THROUGH"}
-        if event.type == "ESC" and event.value == "PRESS":
-            running.current.cancel()
-            return {"RUNNING_MODAL"}
-        return {"PASS_THROUGH"}
 
 
 def bake(run, scene):
@@ -177,4 +150,4 @@ def body_of(scene, row):
     return same[0] if same else None
 
 
-CLASSES = (JELLYCAGE_OT_bake, JELLYCAGE_OT_resume, JELLYCAGE_OT_stop, JELLYCAGE_OT_watch)
+CLASSES = (JELLYCAGE_OT_bake, JELLYCAGE_OT_resume, JELLYCAGE_OT_stop)

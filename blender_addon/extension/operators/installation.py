@@ -19,8 +19,14 @@ class JELLYCAGE_OT_check_installation(Starts, bpy.types.Operator):
         return self.begin("Check", check)
 
 
+checked = ""
+"""What the last check found."""
+
+
 def check(run):
     """The steps of a self-test."""
+    global checked
+    checked = ""
     folder = folders.new_scratch_folder("check")
     try:
         folders.write_json(folder / "job.json", {"task": "check"})
@@ -28,7 +34,8 @@ def check(run):
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
-    return f"Works: Python {facts['python']}, {versions}"
+    checked = f"Works: Python {facts['python']}, {versions}"
+    return checked
 
 
 class JELLYCAGE_OT_copy_log(bpy.types.Operator):
@@ -54,7 +61,7 @@ class JellycagePreferences(bpy.types.AddonPreferences):
         row = self.layout.row()
         row.operator("jellycage.check_installation")
         row.operator("jellycage.copy_log")
-        said = running.error or running.message
+        said = running.error or checked
         if running.current is not None:
             said = f"{running.current.text} ..."
         if said:

@@ -28,14 +28,13 @@ class Starts(Explains):
     """An operator that starts a run."""
 
     def begin(self, title: str, work):
-        """Start it. In a window it goes on while ESC is listened for; without one it has ended when this returns."""
+        """Start it. In a window it goes on by itself; without one it has ended when this returns."""
         try:
             running.start(title, work)
         except SetupError as problem:
             self.report({"ERROR"}, str(problem))
             return {"CANCELLED"}
         if running.current is not None:
-            bpy.ops.jellycage.watch("INVOKE_DEFAULT")
             return {"FINISHED"}
         if running.error:
             self.report({"ERROR"}, running.error)
