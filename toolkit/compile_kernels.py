@@ -13,7 +13,6 @@ import tempfile
 from pathlib import Path
 
 import numba
-from numba.core.compiler import Flags
 from numba.core.typing.templates import infer_global
 from numba.experimental import structref
 from numba.extending import models, register_model
@@ -70,20 +69,6 @@ def choose_cache_folder() -> Path | None:
 CACHE_FOLDER = choose_cache_folder()
 if CACHE_FOLDER is not None:
     numba.config.CACHE_DIR = str(CACHE_FOLDER)
-
-
-def hasten_flags() -> None:
-    """Let numba compare the compiler's flags quickly: it does so several times for every operator that it types.
-
-    Its own way reads some thirty properties each time, a seventh of all compiling. The answers are the same.
-    """
-    defaults = {name: option.default for name, option in Flags.options.items()}
-    Flags.values = lambda flags: defaults | flags._values
-    Flags.__hash__ = lambda flags: len(defaults)  # numba's is the same for all flags, too
-
-
-if hasattr(Flags, "_values"):
-    hasten_flags()
 
 
 def njit(function):
