@@ -46,9 +46,8 @@ class Run:
             finish(problem="The scene was changed while it was read: try again")
         except OSError as problem:
             finish(problem=disk_sentence(problem))
-        except (
-            Exception
-        ):  # a timer that raises is never called again, and the panel would wait forever
+        except Exception:
+            # A timer that raises is never called again, and the panel would wait forever.
             log.extend(traceback.format_exc().splitlines())
             finish(problem="Something unexpected happened: copy the log and report it")
         return False
