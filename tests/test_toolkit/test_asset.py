@@ -41,7 +41,7 @@ def test_arrays_are_read_only_and_of_the_promised_type(asset):
         {"uv_index": [0, 1, 2, 4]},
         {"uv_index": [0, 1, 2]},
         {"meta": {"cell_size": float("nan")}},
-        {"meta": {"mesh": object()}},
+        {"meta": {"mesh": {1, 2}}},
         {"meta": ["a list"]},
     ],
     ids=str,
