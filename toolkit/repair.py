@@ -173,7 +173,7 @@ def _least_volume(vertices, diagonal):
 def _no_volume(mesh):
     return MeshError(
         f"{mesh.name} has no volume (it is flat, or its faces cancel); "
-        "give it thickness: in Blender a Solidify modifier"
+        "give it thickness: in Blender add a Solidify modifier and apply it"
     )
 
 

@@ -138,9 +138,9 @@ def bake():
 # ---- what Blender shows, and what was simulated
 
 
-def shown(obj, frame):
+def shown(obj, frame, subframe=0.0):
     """Evaluated vertices at a frame in the object's space, float32 (n, 3)."""
-    bpy.context.scene.frame_set(frame)
+    bpy.context.scene.frame_set(frame, subframe=subframe)
     mesh = obj.evaluated_get(bpy.context.evaluated_depsgraph_get()).data
     flat = np.empty(3 * len(mesh.vertices), np.float32)
     mesh.vertices.foreach_get("co", flat)

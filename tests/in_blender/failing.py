@@ -264,6 +264,14 @@ def an_empty_mesh_is_one_sentence():
 
 
 @claim
+def flat_text_is_one_sentence_with_a_remedy():
+    new_scene(6)
+    bpy.ops.object.text_add()
+    bpy.ops.object.convert(target="MESH")
+    assert "Solidify" in refused(bpy.ops.jellycage.build_cage)
+
+
+@claim
 def edit_mode_is_one_sentence():
     new_scene(6)
     add_cube()

@@ -189,6 +189,18 @@ def bytes_read():
 
 
 @claim
+def motion_blur_finds_the_body_between_its_frames():
+    new_scene(LAST)
+    obj = add_cube()
+    bake()
+    before, after = shown(obj, 4), shown(obj, 5)
+    assert np.abs(after - before).max() > 0.01
+    np.testing.assert_allclose(
+        shown(obj, 4, subframe=0.25), 0.75 * before + 0.25 * after, atol=1e-6
+    )
+
+
+@claim
 def attaching_reads_no_more_than_the_frame_that_is_shown():
     scene = new_scene(250)
     size = 316
