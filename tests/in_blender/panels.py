@@ -25,6 +25,9 @@ class Layout:
         known_icon(icon)
         self.drawn.labels.append(text)
 
+    def separator(self, factor=1.0):
+        assert factor > 0.0
+
     def progress(self, factor=0.0, text=""):
         assert 0.0 <= factor <= 1.0, factor
         self.drawn.labels.append(text)
