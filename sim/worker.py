@@ -154,8 +154,8 @@ def main(arguments: list[str] | None = None) -> int:
             emit({"event": "stage", "stage": COMPILING, "fraction": 0.0})
 
         def tell(line):
-            if is_first_time and line["event"] == "stage" and line["stage"] != COMPILING:
-                line = {**line, "stage": f"{line['stage']} ({COMPILING})"}
+            if is_first_time and line["event"] == "stage":
+                line = {**line, "stage": COMPILING}
             emit(plain(line))
 
         helpers = [helper for helper in map(start_warm_up, job.elements) if helper is not None]

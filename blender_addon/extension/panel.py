@@ -22,7 +22,7 @@ def what_next(context) -> tuple[str, str]:
     """(sentence, icon): what to do now."""
     obj = context.active_object
     if running.current is not None:
-        return "Working. ESC stops", "TIME"
+        return "Stopping" if running.current.is_cancelled else "Working. ESC stops", "TIME"
     if obj is None or obj.type != "MESH" or obj.jellycage.role == "COLLIDER":
         if any(o.jellycage.role == "BODY" for o in context.scene.objects):
             return "Select a soft body, or Bake", "INFO"
@@ -37,7 +37,9 @@ def what_next(context) -> tuple[str, str]:
     if not path.exists():
         return "The cache is missing: Bake again", "ERROR"
     if is_outdated(context.scene, obj):
-        return "Settings changed: Bake again", "INFO"
+        return "Settings changed since the bake: Bake again", "INFO"
+    if path.parent == running.resumable:
+        return "Resume, or press Space to play", "INFO"
     return "Press Space to play", "CHECKMARK"
 
 
@@ -183,6 +185,7 @@ class JELLYCAGE_PT_material(Sidebar, bpy.types.Panel):
         row.operator("jellycage.save_material", text="", icon="ADD")
         column = layout.column()
         column.use_property_split, column.use_property_decorate = True, False
+        column.label(text="Start")
         column.prop(body, "use_own_motion")
         if not body.use_own_motion:
             column.prop(body, "velocity")
@@ -204,7 +207,6 @@ class JELLYCAGE_PT_pins(Sidebar, bpy.types.Panel):
         if is_body(context):
             column.prop_search(obj.jellycage, "pin_group", obj, "vertex_groups")
             if obj.jellycage.pin_group:
-                column.use_property_decorate = True  # it can be keyframed
                 column.prop(obj.jellycage, "pin_strength", slider=True)
         elif obj is not None:
             if obj.jellycage.role == "COLLIDER":
@@ -251,7 +253,7 @@ class JELLYCAGE_PT_bake(Sidebar, bpy.types.Panel):
                 text=f"{count}, ~{estimate.in_words(seconds)}, {estimate.size_in_words(size)}"
             )
         layout.operator("jellycage.bake", icon="PHYSICS")
-        if running.current is None and running.resumable is not None:
+        if running.current is None and running.can_resume(scene):
             layout.operator("jellycage.resume", icon="PLAY")
 
 
@@ -269,8 +271,6 @@ class JELLYCAGE_PT_result(Sidebar, bpy.types.Panel):
 
     def draw(self, context):
         layout, obj = self.layout, context.active_object
-        if is_outdated(context.scene, obj):
-            said(layout, "Settings changed since this bake", "INFO")
         modifier = stack.result_modifier(obj)
         row = layout.row(align=True)
         row.prop(modifier, "show_viewport", text="Show")

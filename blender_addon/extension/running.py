@@ -116,6 +116,8 @@ current: Run | None = None
 message, error, log = "", "", []
 resumable: Path | None = None
 """The folder of a bake that was stopped."""
+resumable_bodies: set[str] = set()
+"""Uids and names of its bodies."""
 finished_children: deque[Child] = deque()
 
 
@@ -145,11 +147,23 @@ def _tick():
 
 def finish(said: str = "", *, problem: str = "") -> None:
     """Note that nothing runs any more and how it ended, and show it."""
-    global current, message, error, resumable
+    global current, message, error, resumable, resumable_bodies
     current, message, error = None, said, problem
     resumable = folders.unfinished_bake()
+    described = folders.read_json(resumable / folders.BODIES) if resumable is not None else None
+    rows = described["bodies"] if described else []
+    resumable_bodies = {row[name] for row in rows for name in ("uid", "object")}
     show_in_status_bar(problem or said)
     redraw()
+
+
+def can_resume(scene) -> bool:
+    """Whether a bake was stopped that is about something in a scene."""
+    return resumable is not None and any(
+        obj.jellycage.uid in resumable_bodies or obj.name in resumable_bodies
+        for obj in scene.objects
+        if obj.jellycage.role == "BODY"
+    )
 
 
 def complain(problem: str) -> None:

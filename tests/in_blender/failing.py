@@ -173,6 +173,19 @@ def refused(operator=None):
 
 
 @claim
+def a_stopped_bake_is_not_offered_where_its_bodies_are_gone():
+    new_scene(LAST)
+    obj = add_cube()
+    run = begin_bake()
+    assert go_on(run, is_at_frame_3)
+    run.cancel()
+    assert not go_on(run)
+    assert bpy.ops.jellycage.resume.poll()
+    bpy.data.objects.remove(obj)
+    assert not bpy.ops.jellycage.resume.poll()
+
+
+@claim
 def a_crash_of_the_worker_is_one_sentence():
     new_scene(6)
     obj = add_cube()

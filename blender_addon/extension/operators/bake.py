@@ -38,7 +38,7 @@ class JELLYCAGE_OT_resume(Starts, bpy.types.Operator):
 
     @staticmethod
     def why_not(context):
-        return "No bake was stopped" if running.resumable is None else ""
+        return "" if running.can_resume(context.scene) else "No bake of this scene was stopped"
 
     def execute(self, context):
         scene, folder = context.scene, running.resumable

@@ -68,7 +68,7 @@ def build(run, scene, obj):
     body.cage_note = facts["warnings"][0] if facts["warnings"] else ""
     scene_job.bodies_of(scene)
     push_undo("Build Cage")
-    return f"Cage of {facts['elements']} elements"
+    return "Cage built"
 
 
 def show(scene, obj, nodes, elements) -> None:
