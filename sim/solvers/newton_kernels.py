@@ -46,6 +46,7 @@ SHORTEST = 1e-6  # of a Newton step that the line search still tries
 ROUNDING = 1e-13  # of the energies at hand: a rise below this is none
 BALANCING = 4  # shifts of a body that touches something
 SHORTEST_PASS = 0.05  # of the way from one pass to the next
+PASS_PRECISION = 0.02  # later passes start near their solution and need not fall as far again; more creeps and sinks
 MOST_PASSES = 20  # in which a linear solve finds out which contacts are pressed and which slip
 
 
@@ -561,6 +562,7 @@ def solve_for_direction(matrix, m, c, touch, limits, floor, work):
         total += iterations
         if number == 0:
             norm = first
+            floor = max(floor, PASS_PRECISION * limits.linear_tolerance * norm)
         else:
             shorten_pass(matrix, touch, work)
         copy(work.direction, work.before)
