@@ -124,14 +124,14 @@ class Recording:
         moved = (points @ matrix[:3, :3].T + matrix[:3, 3]) * self.unit
         self.targets.setdefault(obj, []).append(moved.astype("<f4"))
 
-    def write(self, quality: str | None = None) -> Path:
+    def write(self) -> Path:
         """Write the job's folder; returns the path of the job."""
         scene = self.scene
         gravity = [g * self.unit for g in scene.gravity] if scene.use_gravity else [0.0, 0.0, 0.0]
         document = {
             "frames": list(self.frames),
             "fps": scene.render.fps / scene.render.fps_base,
-            "quality": quality or scene.jellycage.quality.lower(),
+            "quality": scene.jellycage.quality.lower(),
             "seed": scene.jellycage.seed,
             "gravity": gravity,
             "body": [self._body(obj) for obj in self.bodies],

@@ -96,7 +96,6 @@ class JellycageObject(bpy.types.PropertyGroup):
         type=bpy.types.Object,
     )
     element_count: IntProperty()
-    node_count: IntProperty()
     is_bounding: BoolProperty()
     cage_note: StringProperty()
 

@@ -63,7 +63,7 @@ def build(run, scene, obj):
     show(scene, obj, nodes @ np.linalg.inv(stretch).T, elements)
     body = obj.jellycage
     body.role = "BODY"
-    body.element_count, body.node_count = facts["elements"], facts["nodes"]
+    body.element_count = facts["elements"]
     body.is_bounding = facts["bounding"]
     body.cage_note = facts["warnings"][0] if facts["warnings"] else ""
     scene_job.bodies_of(scene)
