@@ -206,7 +206,7 @@ def _asset(scene, entry, stretch, report):
         settings["cell_size"] = entry.cell_size
     else:
         settings["resolution"] = entry.resolution or QUALITIES[scene.quality].resolution
-    asset = build_cage(stretched, progress=report, **settings)
+    asset = build_cage(stretched, progress=report, collision=False, **settings)
     notes = dict.fromkeys([*mesh.warnings, *asset.meta.get("warnings", [])])
     return asset, mesh.vertices, mesh.attributes, tuple(notes)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolkit.arrays import frozen
+from toolkit.collision.surface import CollisionSurface
 from toolkit.errors import AssetError
 
 FORMAT_VERSION = 1
@@ -25,6 +26,9 @@ ARRAYS = {
     "cage_hexes": (np.int32, 8),
     "embed_element": (np.int32, 0),
     "embed_weights": (np.float64, None),  # as many columns as an element has corners
+    "smooth_start": (np.int32, 0),
+    "smooth_nodes": (np.int32, 0),
+    "smooth_weights": (np.float64, 0),
     "element_cell": (np.int64, 0),
     "element_piece": (np.int32, 0),
     "cage_fill": (np.float64, 0),
@@ -40,6 +44,9 @@ OPTIONAL = {
     "cage_tets",
     "cage_hexes",
     "cage_centre",
+    "smooth_start",
+    "smooth_nodes",
+    "smooth_weights",
     "polygon_start",
     "polygon_vertices",
     "uv",
@@ -79,6 +86,12 @@ class Asset:
     """Centre of the solid in each element [m], shape (e, 3); None: the middle of the element."""
     cage_hexes: NDArray[np.int32] | None = None
     """Node indices, shape (e, 8), in the corner order of VTK."""
+    smooth_start: NDArray[np.int32] | None = None
+    """CSR rows of the surface vertices in `smooth_nodes`, shape (n+1,); how they were made is in meta["smooth"]."""
+    smooth_nodes: NDArray[np.int32] | None = None
+    """Nodes that carry each vertex when it is displayed smoothly, shape (k,)."""
+    smooth_weights: NDArray[np.float64] | None = None
+    """Their weights, shape (k,); rows sum to 1."""
     polygon_start: NDArray[np.int32] | None = None
     """CSR rows of the file's own polygons in `polygon_vertices`, shape (p+1,)."""
     polygon_vertices: NDArray[np.int32] | None = None
@@ -87,6 +100,8 @@ class Asset:
     """Texture coordinates, shape (t, 2)."""
     uv_index: NDArray[np.int32] | None = None
     """Row of `uv`, or -1, for each corner of the polygons (of the triangles if there are none)."""
+    collision: CollisionSurface | None = None
+    """The surface cut along the cage; None if that was not asked for."""
     meta: dict[str, Any] = field(default_factory=dict)
     """Name, units, source hash, settings and measures; what JSON can hold, nothing about time."""
     format_version: int = FORMAT_VERSION
@@ -101,6 +116,7 @@ class Asset:
         object.__setattr__(self, "meta", _plain(self.meta))
         _check_cage(self)
         _check_surface(self)
+        _check_smooth(self)
 
     @property
     def element(self) -> str:
@@ -162,6 +178,12 @@ def _check_cage(asset: Asset) -> None:
     _check_range(asset.piece_triangles, len(asset.surface_faces), "piece_triangles")
     _check_length(asset, "embed_element", len(asset.surface_vertices))
     _check_range(asset.embed_element, element_count, "embed_element")
+    if asset.collision is not None:
+        _check_range(asset.collision.tets, len(asset.cage_nodes), "collision_tets")
+        _check_range(asset.collision.tet_parent, element_count, "collision_tet_parent")
+        _check_range(
+            asset.collision.source_face, len(asset.surface_faces), "collision_source_face", -1
+        )
     if asset.embed_weights.shape != (len(asset.surface_vertices), corners):
         raise AssetError(
             f"embed_weights: expected shape ({len(asset.surface_vertices)}, {corners}), "
@@ -186,6 +208,22 @@ def _check_surface(asset: Asset) -> None:
     if asset.uv_index is not None:
         _check_length(asset, "uv_index", corner_count)
         _check_range(asset.uv_index, len(asset.uv), "uv_index", low=-1)
+
+
+def _check_smooth(asset: Asset) -> None:
+    names = ("smooth_start", "smooth_nodes", "smooth_weights")
+    given = [name for name in names if getattr(asset, name) is not None]
+    if not given:
+        return
+    if len(given) < len(names):
+        raise AssetError(f"{', '.join(names)}: expected all of them or none")
+    _check_length(asset, "smooth_start", len(asset.surface_vertices) + 1)
+    _check_rows(asset.smooth_start, len(asset.smooth_nodes), "smooth_start")
+    _check_range(asset.smooth_nodes, len(asset.cage_nodes), "smooth_nodes")
+    _check_length(asset, "smooth_weights", len(asset.smooth_nodes))
+    smooth = asset.meta.get("smooth")
+    if not isinstance(smooth, dict) or not isinstance(smooth.get("method"), str):
+        raise AssetError("meta: expected smooth with the method of the smooth weights")
 
 
 def _check_length(asset: Asset, name: str, length: int) -> None:

@@ -21,10 +21,13 @@ from numpy.typing import NDArray
 
 from toolkit.asset import ARRAYS, FORMAT_VERSION, OPTIONAL, Asset
 from toolkit.atomic_file import atomic_file
+from toolkit.collision.surface import ARRAYS as COLLISION_ARRAYS
+from toolkit.collision.surface import CollisionSurface
 from toolkit.errors import AssetError, ToolkitError
 
 COMPRESSION_LEVEL = 1  # level 6 takes up to five times as long for a few percent
 BOMB_RATIO = 250  # regular grids, which pack best, reach 10
+PREFIX = "collision_"  # of the collision surface's arrays
 BOMB_FLOOR = 1 << 24  # a small file may unpack to this many bytes whatever its ratio
 
 # What zipfile, zlib and numpy's header parser raise for damaged bytes.
@@ -47,6 +50,8 @@ DAMAGE = (
 def save_asset(asset: Asset, path: str | os.PathLike) -> None:
     """Write the asset to `path`, whole or not at all; the same asset gives the same bytes."""
     members = {name: getattr(asset, name) for name in ARRAYS}
+    if asset.collision is not None:
+        members |= {PREFIX + name: getattr(asset.collision, name) for name in COLLISION_ARRAYS}
     members["format_version"] = np.array(asset.format_version, dtype=np.int64)
     members["meta"] = np.array(json.dumps(asset.meta, sort_keys=True, allow_nan=False))
     with atomic_file(path) as temporary, _new_archive(temporary) as archive:
@@ -59,6 +64,11 @@ def save_asset(asset: Asset, path: str | os.PathLike) -> None:
 
 def _new_archive(path: Path) -> zipfile.ZipFile:
     return zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION_LEVEL)
+
+
+def is_asset_file(path: str | os.PathLike) -> bool:
+    """Whether a file looks like an asset, of any version, whole or not."""
+    return zipfile.is_zipfile(path) and b"format_version.npy" in Path(path).read_bytes()
 
 
 def load_asset(path: str | os.PathLike) -> Asset:
@@ -98,8 +108,26 @@ def _asset_of(data: bytes) -> Asset:
         if missing:
             raise AssetError(f"{missing[0]} is missing; make the asset again with `jellycage cage`")
         meta = _meta_of(_member(archive, "meta"))
-        arrays = {name: _typed(archive, name) for name in ARRAYS if name in names}
-    return Asset(**arrays, meta=meta)
+        arrays = {
+            name: _typed(archive, name, kind) for name, (kind, _) in ARRAYS.items() if name in names
+        }
+        collision = _collision_of(archive, names)
+    return Asset(**arrays, collision=collision, meta=meta)
+
+
+def _collision_of(archive: zipfile.ZipFile, names: set[str]) -> CollisionSurface | None:
+    """The collision surface if any of its arrays is there, else None."""
+    if not any(name.startswith(PREFIX) for name in names):
+        return None
+    missing = [name for name in COLLISION_ARRAYS if PREFIX + name not in names]
+    if missing:
+        raise AssetError(
+            f"{PREFIX}{missing[0]} is missing; make the asset again with `jellycage cage`"
+        )
+    kinds = {name: kind for name, (kind, *_) in COLLISION_ARRAYS.items()}
+    return CollisionSurface(
+        **{name: _typed(archive, PREFIX + name, kind) for name, kind in kinds.items()}
+    )
 
 
 def _check_unpacked_size(archive: zipfile.ZipFile, file_size: int) -> None:
@@ -134,9 +162,9 @@ def _refuse_constant(name: str):
     raise ValueError(f"{name} is not JSON")
 
 
-def _typed(archive: zipfile.ZipFile, name: str) -> NDArray:
+def _typed(archive: zipfile.ZipFile, name: str, kind) -> NDArray:
     array = _member(archive, name)
-    wanted = np.dtype(ARRAYS[name][0])
+    wanted = np.dtype(kind)
     if array.dtype != wanted:
         raise AssetError(f"{name}: expected {wanted.name}, got {array.dtype.name}")
     return array

@@ -19,6 +19,8 @@ class Outputs:
     asset: Path
     png: Path | None = None
     html: Path | None = None
+    colours_patches: bool = False
+    """Whether the picture shows the patches of the collision surface instead of the cage."""
 
     def check(self, context: click.Context) -> None:
         """Stop before the work if a file could not be written after it."""
@@ -37,6 +39,7 @@ def write_outputs(
     console: Console, path: Path, outputs: Outputs, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Cage the mesh at `path`, write every output, and give the facts that --json prints."""
+    from toolkit.asset_facts import asset_facts
     from toolkit.asset_file import save_asset
     from toolkit.mesh_io import read_mesh
     from toolkit.prepare import build_cage
@@ -50,10 +53,10 @@ def write_outputs(
         progress("writing", 1.0)
         save_asset(asset, outputs.asset)
         if outputs.png:
-            _write_picture(asset, outputs.png)
+            _write_picture(asset, outputs.png, outputs.colours_patches)
         if outputs.html:
             _write_page(asset, outputs.html)
-    facts = {"output": str(outputs.asset), **_facts(asset), "seconds": round(seconds, 4)}
+    facts = {"output": str(outputs.asset), **asset_facts(asset), "seconds": round(seconds, 4)}
     facts["warnings"] = list(dict.fromkeys([*mesh.warnings, *asset.meta.get("warnings", [])]))
     facts["png"] = outputs.png and str(outputs.png)
     facts["html"] = outputs.html and str(outputs.html)
@@ -62,22 +65,13 @@ def write_outputs(
     return facts
 
 
-def _facts(asset) -> dict[str, Any]:
-    measured = ("resolution", "cell_size", "components", "bounding", "min_dihedral_deg")
-    return {
-        "element": asset.element,
-        "elements": len(asset.elements),
-        "nodes": len(asset.cage_nodes),
-        "surface_vertices": len(asset.surface_vertices),
-        "surface_faces": len(asset.surface_faces),
-        **{name: asset.meta.get(name) for name in (*measured, "volume_ratio")},
-    }
+def _write_picture(asset, path: Path, colours_patches: bool) -> None:
+    from toolkit.picture import render_patches, render_surface_in_cage, write_png
 
-
-def _write_picture(asset, path: Path) -> None:
-    from toolkit.picture import render_surface_in_cage, write_png
-
-    write_png(path, render_surface_in_cage(*_shapes(asset)))
+    if colours_patches:
+        write_png(path, render_patches(asset.collision, asset.cage_nodes))
+    else:
+        write_png(path, render_surface_in_cage(*_shapes(asset)))
 
 
 def _write_page(asset, path: Path) -> None:

@@ -34,11 +34,14 @@ def main():
 @talk_options
 @click.pass_context
 def info(context, mesh):
-    """What a mesh is: counts, size, closed?, components, genus, problems."""
+    """What a mesh is: counts, size, closed?, components, genus, problems; or what is inside an asset."""
+    from toolkit.asset_file import is_asset_file
     from toolkit.mesh_io import read_mesh
     from toolkit.repair import mesh_report
 
     console = console_of(context)
+    if mesh.suffix.lower() == ".npz" and is_asset_file(mesh):
+        return _asset_info(console, mesh)
     with progress_of(console) as progress:
         if progress.note:
             progress("looking at the mesh", 0.0)
@@ -46,6 +49,16 @@ def info(context, mesh):
         facts = _facts(mesh_report(source))
     facts["warnings"] = list(source.warnings)
     console.result({"mesh": str(mesh), **facts}, _facts_text(mesh, facts))
+
+
+def _asset_info(console, path: Path) -> None:
+    from toolkit.asset_facts import asset_facts
+    from toolkit.asset_file import load_asset
+
+    asset = load_asset(path)
+    facts = asset_facts(asset)
+    facts["warnings"] = list(asset.meta.get("warnings", []))
+    console.result({"asset": str(path), **facts}, _facts_text(path, facts))
 
 
 @main.command()
@@ -93,11 +106,21 @@ def check(context, mesh):
     help="Share of the way to its optimum that a node goes in a pass, above 0 to 1.",
 )
 @click.option("--no-split", is_flag=True, help="Let close parts share elements.")
+@click.option(
+    "--smooth",
+    type=click.Choice(["mls", "gaussian"]),
+    help="Also weights for a smooth display, without facets where elements meet.",
+)
+@click.option("--no-collision", is_flag=True, help="Do not cut the surface along the cage.")
 @click.option("--png", type=FILE, help="Also a picture of the surface inside its cage.")
+@click.option("--png-patches", is_flag=True, help="Colour the patches in the picture instead.")
 @click.option("--html", type=FILE, help="Also an interactive page (needs the view extra).")
 @talk_options
 @click.pass_context
-def cage(context, mesh, output, resolution, cell_size, no_split, png, html, **settings):
+def cage(
+    context, mesh, output, resolution, cell_size, no_split, no_collision, png, png_patches, html,
+    **settings,
+):  # fmt: skip
     """Build the cage around MESH and save both as an asset."""
     if resolution is not None and cell_size is not None:
         raise click.UsageError("--resolution and --cell-size exclude each other", context)
@@ -105,10 +128,13 @@ def cage(context, mesh, output, resolution, cell_size, no_split, png, html, **se
         settings["cell_size"] = cell_size
     elif resolution is not None:
         settings["resolution"] = resolution
-    outputs = Outputs(output, png, html)
+    if png_patches and (png is None or no_collision):
+        raise click.UsageError("--png-patches needs --png, and no --no-collision", context)
+    outputs = Outputs(output, png, html, png_patches)
     outputs.check(context)
     console = console_of(context)
-    facts = write_outputs(console, mesh, outputs, settings | {"split": not no_split})
+    settings |= {"split": not no_split, "collision": not no_collision}
+    facts = write_outputs(console, mesh, outputs, settings)
     console.result(facts, _cage_text(facts))
 
 
@@ -186,9 +212,12 @@ def _facts(report) -> dict[str, Any]:
 def _facts_text(path: Path, facts: dict[str, Any]) -> str:
     lines = [str(path)]
     for name, value in facts.items():
-        if name not in ("problems", "warnings"):
+        if isinstance(value, dict):
+            lines.append(f"  {name}")
+            lines += [f"    {key.replace('_', ' '):<30} {_shown(v)}" for key, v in value.items()]
+        elif name not in ("problems", "warnings"):
             lines.append(f"  {name.replace('_', ' '):<22} {_shown(value)}")
-    notes = dict.fromkeys([*facts["problems"], *facts["warnings"]])
+    notes = dict.fromkeys([*facts.get("problems", []), *facts["warnings"]])
     return "\n".join(lines + [f"  problem: {note}" for note in notes])
 
 
@@ -217,6 +246,11 @@ def _cage_text(facts: dict[str, Any]) -> str:
         parts.append(f"smallest dihedral angle {angle:.1f} degrees")
     if ratio is not None:
         parts.append(f"{ratio:.2f} x the volume of the surface")
+    surface = facts["collision"]
+    if surface is not None:
+        parts.append(
+            f"collision surface: {surface['triangles']} triangles in {surface['patches']} patches"
+        )
     return f"wrote {facts['output']} in {facts['seconds']:.2f} s\n  " + "\n  ".join(parts)
 
 

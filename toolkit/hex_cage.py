@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolkit.glue_kernels import join_cubes, join_hex_corners
+from toolkit.lattice import TET_CORNERS
 from toolkit.split import Elements
 
 CORNERS = np.array(
@@ -73,6 +74,15 @@ def hexes_of(elements: Elements, shape, *, split=True) -> Hexes:
     else:
         nodes, node = np.unique(corners, axis=0, return_inverse=True)
     return _without_twins(nodes.astype(float), node.reshape(-1, 8), cell, of_element)
+
+
+def tets_of_hexes(hexes, cell, shape):
+    """Five tets for each hex, cut as its cube in the lattice is, shape (5h, 4)."""
+    number = np.empty((2, 2, 2), np.int64)
+    number[tuple(CORNERS.T)] = np.arange(8)
+    parity = _places(cell, shape).sum(axis=1) % 2
+    corner = number[tuple(np.moveaxis(TET_CORNERS, -1, 0))]
+    return np.take_along_axis(hexes[:, None], corner[parity], axis=2).reshape(-1, 4)
 
 
 def _places(cube, shape):

@@ -21,6 +21,7 @@ from toolkit import picture_kernels as kernels
 from toolkit.arrays import as_indices, as_points
 from toolkit.atomic_file import atomic_file
 from toolkit.camera import Camera, camera_around
+from toolkit.collision.surface import CollisionSurface
 from toolkit.errors import SettingsError
 from toolkit.outer_faces import face_edges, outer_faces, triangulated
 
@@ -39,8 +40,8 @@ class Shape:
     """Positions [m], shape (n, 3)."""
     faces: NDArray[np.int32]
     """Triangles, shape (f, 3); both sides are visible."""
-    colour: tuple[float, float, float] = SURFACE_COLOUR
-    """Linear red, green and blue in [0, 1]."""
+    colour: ArrayLike = SURFACE_COLOUR
+    """Linear red, green and blue in [0, 1], of all faces or of each, shape (3,) or (f, 3)."""
     is_glass: bool = False
     edges: NDArray[np.int32] | None = None
     """Vertex indices of lines, shape (e, 2), drawn where no solid hides them."""
@@ -106,6 +107,27 @@ def render_surface_in_cage(
     return render([Shape(vertices, faces), cage], width=width, height=height)
 
 
+def render_patches(
+    surface: CollisionSurface, cage_nodes: ArrayLike, *, width: int = 1200, height: int = 900
+) -> NDArray[np.uint8]:
+    """A picture of the collision surface with a colour for each patch, shape (height, width, 3)."""
+    x = surface.posed(np.asarray(cage_nodes, np.float64))
+    # Copies of a vertex are one here, so that shading is smooth across patches.
+    vertices = np.empty((surface.vertex_number.max() + 1, 3))
+    vertices[surface.vertex_number] = x
+    colours = patch_colours(len(surface.patch_area))[surface.triangle_patch]
+    shape = Shape(vertices, surface.vertex_number[surface.vertices], colours)
+    return render([shape], width=width, height=height)
+
+
+def patch_colours(count: int) -> NDArray[np.float64]:
+    """Linear colours that differ from one number to the next, shape (count, 3)."""
+    number = np.arange(count)[:, None]
+    hue = 0.6180339887 * number + np.array([0.0, 1.0 / 3.0, 2.0 / 3.0])
+    value = 0.35 + 0.5 * np.modf(0.7548776662 * number)[0]
+    return value * (0.55 + 0.45 * np.cos(2.0 * np.pi * hue)) ** 1.5
+
+
 def contact_sheet(images: Sequence[NDArray[np.uint8]], columns: int) -> NDArray[np.uint8]:
     """Pictures of one size side by side, row by row; the last row is filled up with white."""
     if columns < 1 or not len(images):
@@ -161,7 +183,7 @@ class _Layer:
             [none[:, :2], *(s.edges + o for s, o in zip(shapes, offset, strict=False))]
         )
         colour = np.concatenate(
-            [np.zeros((0, 3)), *(np.tile(s.colour, (len(s.faces), 1)) for s in shapes)]
+            [np.zeros((0, 3)), *(np.broadcast_to(s.colour, (len(s.faces), 3)) for s in shapes)]
         )
         screen = camera.projected(x, size[1], size[0])
         in_front = (screen[faces, 2] > 0.0).all(axis=1)

@@ -8,13 +8,17 @@ import numpy as np
 
 from toolkit.arrays import ragged
 from toolkit.asset import Asset
+from toolkit.collision.clip import clip
+from toolkit.collision.patches import lay_out
+from toolkit.collision.surface import CollisionSurface
 from toolkit.embedding import EMPTY, Embedding, embed
 from toolkit.errors import SettingsError
-from toolkit.hex_cage import CORNERS, Hexes, hexes_of
+from toolkit.hex_cage import CORNERS, Hexes, hexes_of, tets_of_hexes
 from toolkit.mesh import TriMesh, as_mesh
 from toolkit.odt import fitted
 from toolkit.quality import check_cage
 from toolkit.repair import Solid, solid_of
+from toolkit.smooth_embedding import METHODS, with_smooth_embedding
 from toolkit.split import Elements, fragment_sides, split_solid, whole_tets
 from toolkit.surface_kernels import Surface, find_vertex_elements
 from toolkit.tet_cage import FaceNeighbours, face_neighbours, tet_volumes
@@ -41,6 +45,8 @@ class CageSettings:
     tighter and sooner, because a step that goes too far is halved anyway."""
     split: bool = True
     """Whether parts of the solid that share a cell get copies of their own."""
+    collision: bool = True
+    """Whether to cut the surface along the cage, for queries and contact on it."""
 
     def __post_init__(self):
         for name, kind in (
@@ -55,6 +61,8 @@ class CageSettings:
             raise SettingsError(f"cell size must be a number, got {self.cell_size!r}")
         if self.element not in ("tet", "hex"):
             raise SettingsError(f'element must be "tet" or "hex", got {self.element!r}')
+        if self.smooth not in (None, *METHODS):
+            raise SettingsError(f'smooth must be "mls" or "gaussian", got {self.smooth!r}')
         if not 0 <= self.fit_steps <= 1000:
             raise SettingsError(f"fit steps must lie in 0..1000, got {self.fit_steps}")
         if not 0.0 < self.fit_relaxation <= 1.0:
@@ -79,12 +87,19 @@ def build_cage(mesh, *, progress=None, **settings) -> Asset:
     if settings.element == "tet":
         nodes, embedding = _fitted(surface, elements, neighbours, settings, report)
         asset = _tet_asset(mesh, solid, grid, elements, nodes, embedding, settings)
+        hexes = None
     else:
         embedding = _embedded(surface, elements, neighbours, elements.nodes)
         hexes = hexes_of(elements, grid.shape, split=settings.split)
         asset = _hex_asset(mesh, solid, grid, surface, elements, hexes, embedding, settings)
+        nodes = hexes.nodes
+    if settings.collision:
+        report("cutting", 0.8)
+        collision = _collision(solid, grid, surface, elements, hexes, nodes, embedding)
+        asset = replace(asset, collision=collision)
     report("checking", 0.9)
-    return _checked(asset)
+    asset = _checked(asset)
+    return asset if settings.smooth is None else with_smooth_embedding(asset, settings.smooth)
 
 
 def _laid(solid: Solid, settings) -> tuple[Grid, Surface, Elements]:
@@ -208,6 +223,30 @@ def _hex_asset(mesh, solid, grid, surface, elements, hexes: Hexes, embedding, se
         face=embedding.face,
         face_element=hexes.of_element[embedding.face_element],
     )
+
+
+def _collision(solid, grid, surface, elements, hexes, nodes, embedding) -> CollisionSurface:
+    """The surface cut along the tets of the cage, or along the five of each hex."""
+    tets, cell, tet_of = elements.tets, elements.cell, np.arange(len(elements.tets))
+    parent = tet_of
+    if hexes is not None:
+        tets = tets_of_hexes(hexes.hexes, hexes.cell, grid.shape)
+        cell = (5 * hexes.cell[:, None] + np.arange(5)).reshape(-1)
+        tet_of = 5 * hexes.of_element + elements.cell % 5
+        parent = np.repeat(np.arange(len(hexes.hexes)), 5)
+    tets = np.sort(tets, axis=1)
+    clipped = clip(
+        surface.points,
+        surface.faces,
+        nodes,
+        tets,
+        cell,
+        tet_of[embedding.element],
+        (surface.fragment_start, tet_of[elements.fragment_element]),
+    )
+    is_real = solid.source_face >= 0
+    source_face = np.where(is_real, np.cumsum(is_real) - 1, -1)
+    return lay_out(clipped, grid.to_metres(nodes), tets, parent, source_face)
 
 
 def _asset(

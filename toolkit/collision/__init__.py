@@ -1,0 +1,1 @@
+"""The surface that collides: the detailed surface cut along the cage, in patches with trees, and queries on it."""

@@ -1,0 +1,72 @@
+"""A collision surface in one pose of its cage: what queries need, worked out once per pose."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolkit.arrays import as_points, frozen
+from toolkit.collision.kdop import refitted_dops
+from toolkit.collision.posed_kernels import Solid, invert_tets, place_vertices
+
+
+@dataclass(frozen=True, eq=False)
+class Posed:
+    """A collision surface at given positions of the nodes of its cage."""
+
+    surface: object
+    """The collision surface."""
+    nodes: NDArray[np.float64]
+    """Positions of all nodes of the cage [m], shape (m, 3)."""
+    vertices: NDArray[np.float64]
+    """Positions of the surface's vertices [m], shape (v, 3)."""
+    dops: NDArray[np.float64]
+    """14-DOPs of the coarse hierarchy [m], shape (2c - 1, 14); see `kdop`."""
+    inverses: NDArray[np.float64]
+    """Weights of nodes 0-2 of each tet from x - x3 [1/m], shape (c, 3, 3)."""
+    conditions: NDArray[np.float64]
+    """How flat each tet is, shape (c,): longest edge from x3 cubed over six volumes; inf if it has none."""
+
+    def arrays(self) -> Solid:
+        """The arrays that kernels take, all read-only, so that every query is compiled once."""
+        s = self.surface
+        return Solid(
+            *(self.nodes, frozen(s.tets), frozen(s.tet_bdop), frozen(s.tet_tree)),
+            *(frozen(s.tet_patch_start), frozen(s.patch_triangle_start)),
+            *(frozen(s.patch_weight_area), frozen(s.triangles), self.vertices),
+            *(self.dops, self.inverses, self.conditions),
+        )
+
+
+def pose(surface, nodes) -> Posed:
+    """A collision surface with the nodes of its cage at given positions [m], shape (m, 3)."""
+    nodes = as_points(nodes, "nodes")
+    count = len(surface.tets)
+    vertices = np.empty((len(surface.weights), 3))
+    place_vertices(
+        nodes,
+        surface.tets,
+        surface.tet_patch_start,
+        surface.patch_vertex_start,
+        surface.weights,
+        vertices,
+    )
+    inverses, conditions = np.empty((count, 3, 3)), np.empty(count)
+    invert_tets(nodes, surface.tets, inverses, conditions)
+    dops = refitted_dops(nodes, surface.tets, surface.tet_bdop, surface.tet_tree)
+    return Posed(
+        surface, nodes, frozen(vertices), frozen(dops), frozen(inverses), frozen(conditions)
+    )
+
+
+def weight_areas(nodes, tets, tet_patch_start, patch_vector_area) -> NDArray[np.float64]:
+    """Vector areas of patches in the space of weights of nodes 0-2 of their tets, shape (p, 3).
+
+    nodes: rest positions [m]. A pose with edges D = [x0 - x3, x1 - x3, x2 - x3] has the vector areas cof(D) times
+    these: thesis 002, appendix A.4, N_s = cof(F) N_m with F = D D_m^-1, without the stray 1/2 there.
+    """
+    corners = nodes[tets]
+    edges = corners[:, :3] - corners[:, 3:]  # rows: the transpose of D_m
+    patch_tet = np.repeat(np.arange(len(tets)), np.diff(tet_patch_start))
+    volumes = np.linalg.det(edges)[patch_tet]
+    return np.einsum("pij,pj->pi", edges[patch_tet], patch_vector_area) / volumes[:, None]

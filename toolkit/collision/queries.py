@@ -1,0 +1,96 @@
+"""Questions to posed collision surfaces: what rays hit, what lies nearest, what is inside, which triangles cross.
+
+Thesis 002, sections 5.4 and 5.5.1. All answers are those of trying every triangle; trees only spare the work.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolkit.arrays import as_points
+from toolkit.collision.casting_kernels import cast
+from toolkit.collision.crossing_kernels import cross_solids
+from toolkit.collision.posed import Posed
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Where rays hit a surface."""
+
+    ray: NDArray[np.int64]
+    """Ray of each hit, shape (h,)."""
+    distance: NDArray[np.float64]
+    """How far along its direction, in lengths of that, shape (h,); inf for a ray without a hit."""
+    triangle: NDArray[np.int64]
+    """Triangle of the surface, shape (h,); -1 for none."""
+    weights: NDArray[np.float64]
+    """Weights of its corners at the hit, shape (h, 3)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Crossings:
+    """Pairs of triangles of two surfaces that cross, and the segments along which they do."""
+
+    triangle: NDArray[np.int64]
+    """Triangle of A and of B, shape (k, 2)."""
+    body: NDArray[np.int64]
+    """What ends the segment at either end, shape (k, 2): 0 an edge of A in the face of B, 1 one of B in that of A."""
+    edge: NDArray[np.int64]
+    """Which edge of that triangle, from corner 0, 1 or 2 to the next, shape (k, 2)."""
+    share: NDArray[np.float64]
+    """Where on the edge, from 0 at its first corner to 1, shape (k, 2)."""
+    ends: NDArray[np.float64]
+    """The ends of the segment [m], shape (k, 2, 3): counter-clockwise on A about what is inside B, clockwise on B."""
+
+    def __len__(self):
+        return len(self.triangle)
+
+
+def cast_rays(posed: Posed, origins, directions, *, limit=np.inf) -> Hits:
+    """The first hit of every ray, one row each: the least parameter in [0, limit]; of equal ones the first triangle."""
+    origins, directions, limits = _rays(origins, directions, limit)
+    hits, triangle = np.zeros((len(origins), 4)), np.empty(len(origins), np.int64)
+    cast(posed.arrays(), origins, directions, limits, False, np.zeros(1, np.int64), hits, triangle)
+    return Hits(np.arange(len(origins)), hits[:, 0], triangle, hits[:, 1:])
+
+
+def all_hits(posed: Posed, origins, directions, *, limit=np.inf) -> Hits:
+    """All hits of all rays with parameters in [0, limit], by ray, then by distance."""
+    origins, directions, limits = _rays(origins, directions, limit)
+    start, room = np.empty(len(origins) + 1, np.int64), 4 * len(origins) + 64
+    while True:
+        hits, triangle = np.zeros((room, 4)), np.empty(room, np.int64)
+        count = cast(posed.arrays(), origins, directions, limits, True, start, hits, triangle)
+        if count <= room:
+            break
+        room = count
+    ray = np.repeat(np.arange(len(origins)), np.diff(start))
+    return Hits(ray, hits[:count, 0], triangle[:count], hits[:count, 1:])
+
+
+def intersecting_pairs(a: Posed, b: Posed) -> Crossings:
+    """All pairs of crossing triangles of two surfaces, by triangle of A, then of B.
+
+    Exact for the positions of vertices. What only touches is decided as if B had been moved by an infinitesimal
+    (`predicates_kernels`), so that segments always form closed curves on closed surfaces. Triangles without area
+    cross others along a point.
+    """
+    room = 1024
+    while True:
+        pairs, ends = np.empty((room, 6), np.int64), np.empty((room, 8))
+        count = cross_solids(a.arrays(), b.arrays(), pairs, ends)
+        if count <= room:
+            break
+        room = count
+    order = np.lexsort([pairs[:count, 1], pairs[:count, 0]])
+    pairs, ends = pairs[order], ends[order]
+    return Crossings(
+        pairs[:, :2], pairs[:, 2::2], pairs[:, 3::2], ends[:, :2], ends[:, 2:].reshape(-1, 2, 3)
+    )
+
+
+def _rays(origins, directions, limit):
+    origins, directions = np.broadcast_arrays(np.atleast_2d(origins), np.atleast_2d(directions))
+    limits = np.ascontiguousarray(np.broadcast_to(np.asarray(limit, np.float64), len(origins)))
+    return as_points(origins, "origins"), as_points(directions, "directions"), limits
