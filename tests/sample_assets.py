@@ -1,7 +1,9 @@
 """Tiny assets for tests, made by hand."""
 
 import numpy as np
+from shapes import ball
 
+import toolkit
 from toolkit.asset import Asset
 
 
@@ -30,6 +32,11 @@ def tet_asset(**changes) -> Asset:
         "meta": {"name": "fan", "components": 1, "cell_size": 1 / 3, "bounding": True},
     }
     return Asset(**(values | changes))
+
+
+def cut_asset() -> Asset:
+    """A ball in a few tets, with its collision surface."""
+    return toolkit.build_cage(ball(1), resolution=2)
 
 
 def hex_asset() -> Asset:

@@ -66,12 +66,13 @@ def write_outputs(
 
 
 def _write_picture(asset, path: Path, colours_patches: bool) -> None:
-    from toolkit.picture import render_patches, render_surface_in_cage, write_png
+    from toolkit import picture
 
     if colours_patches:
-        write_png(path, render_patches(asset.collision, asset.cage_nodes))
+        image = picture.render_patches(asset.collision, asset.cage_nodes)
     else:
-        write_png(path, render_surface_in_cage(*_shapes(asset)))
+        image = picture.render_surface_in_cage(*_shapes(asset))
+    picture.write_png(path, image)
 
 
 def _write_page(asset, path: Path) -> None:

@@ -6,11 +6,12 @@ import zipfile
 
 import numpy as np
 import pytest
-from sample_assets import hex_asset, tet_asset
+from sample_assets import cut_asset, hex_asset, tet_asset
 
 import toolkit.asset_file
 from toolkit.asset import ARRAYS
 from toolkit.asset_file import load_asset, save_asset
+from toolkit.collision.surface import ARRAYS as COLLISION_ARRAYS
 from toolkit.errors import AssetError
 
 
@@ -63,6 +64,52 @@ def test_round_trip_gives_the_same_bits(asset, tmp_path):
             assert before.tobytes() == after.tobytes() and not after.flags.writeable
     assert loaded.meta == asset.meta
     assert loaded.format_version == asset.format_version
+
+
+def test_a_collision_surface_comes_back_with_the_same_bits(tmp_path):
+    asset = cut_asset()
+    save_asset(asset, tmp_path / "a.npz")
+    loaded = load_asset(tmp_path / "a.npz")
+    for name in COLLISION_ARRAYS:
+        before, after = getattr(asset.collision, name), getattr(loaded.collision, name)
+        assert before.dtype == after.dtype and before.shape == after.shape
+        assert before.tobytes() == after.tobytes() and not after.flags.writeable
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as arrays:
+        assert arrays["collision_triangles"].shape[1] == 6
+
+
+def test_half_a_collision_surface_is_refused(tmp_path):
+    path = tmp_path / "half.npz"
+    save_asset(cut_asset(), path)
+    members = members_of(path)
+    del members["collision_weights.npy"]
+    write_members(path, members)
+    assert_refused(path, "collision_weights", "jellycage cage")
+
+
+def test_a_damaged_collision_surface_is_refused_or_harmless(tmp_path):
+    path, damaged = tmp_path / "whole.npz", tmp_path / "damaged.npz"
+    save_asset(cut_asset(), path)
+    members = members_of(path)
+    names = [name for name in members if name.startswith("collision_")]
+    random = np.random.default_rng(2)
+    refused = 0
+    for _ in range(300):
+        name = names[random.integers(len(names))]
+        changed = bytearray(members[name])
+        changed[random.integers(0, len(changed))] = random.integers(0, 256)
+        write_members(damaged, members | {name: bytes(changed)})
+        try:
+            surface = load_asset(damaged).collision
+            surface.posed(cut_nodes(members))
+        except AssetError as error:
+            assert "\n" not in str(error)
+            refused += 1
+    assert refused > 50
+
+
+def cut_nodes(members):
+    return np.load(io.BytesIO(members["cage_nodes.npy"]))
 
 
 def test_numpy_can_read_the_file_without_pickles(saved):

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
-from sample_assets import tet_asset
+from sample_assets import cut_asset, tet_asset
 
 import toolkit.asset_file
 import toolkit.cli
@@ -153,6 +153,35 @@ def test_info_tells_what_the_mesh_is(stages, folder):
     assert "is closed" in text and "yes" in text and "1 x 1 x 1" in text and "hole" in text
 
 
+def test_info_tells_what_is_inside_an_asset(folder):
+    asset = cut_asset()
+    save_asset(asset, "a.npz")
+    facts = json.loads(run("info", "a.npz", "--json").stdout)
+    assert facts["elements"] == len(asset.elements) and facts["bounding"] is True
+    surface = facts["collision"]
+    assert surface["triangles"] == len(asset.collision.triangles)
+    assert surface["patches"] == len(asset.collision.patch_area)
+    assert surface["tree_bytes_per_triangle"] == 0 and 24 < surface["bytes_per_triangle"] < 500
+    text = run("info", "a.npz").stdout
+    assert "patches" in text and "problem" not in text
+    save_asset(tet_asset(), "b.npz")
+    assert json.loads(run("info", "b.npz", "--json").stdout)["collision"] is None
+    Path("c.npz").write_bytes(Path("a.npz").read_bytes()[:500])
+    assert_one_line(run("info", "c.npz"), 3, "c.npz")
+
+
+def test_a_picture_can_colour_the_patches(folder):
+    result = run("cage", "cube.obj", "-o", "a.npz", "--resolution", "2", "--png", "a.png")
+    assert result.exit_code == 0, result.output
+    result = run(
+        *("cage", "cube.obj", "-o", "a.npz", "--resolution", "2", "--png", "b.png"),
+        "--png-patches",
+    )
+    assert result.exit_code == 0, result.output
+    assert Path("b.png").read_bytes() not in (b"", Path("a.png").read_bytes())
+    assert run("cage", "cube.obj", "-o", "a.npz", "--png-patches").exit_code == 2
+
+
 def test_check_lists_what_can_be_mended_and_leaves_with_0(stages, folder):
     result = run("check", "cube.obj", "--json")
     assert result.exit_code == 0
@@ -190,6 +219,9 @@ def test_settings_reach_the_builder(stages, folder):
     run("cage", "cube.obj", "-o", "a.npz", "--cell-size", "0.05", "--fit-steps", "3")
     assert stages.settings["cell_size"] == 0.05 and "resolution" not in stages.settings
     assert stages.settings["fit_steps"] == 3 and stages.settings["fit_relaxation"] == 1.0
+    assert stages.settings["collision"] is True
+    run("cage", "cube.obj", "-o", "a.npz", "--no-collision")
+    assert stages.settings["collision"] is False
 
 
 def test_quiet_says_nothing_but_json_and_errors(stages, folder):
