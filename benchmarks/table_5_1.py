@@ -67,11 +67,11 @@ def main():
     rows = []
     print(f"{'mesh':15s} {'copies':6s} {'tets':>14s} " + " ".join(f"{c:>18s}" for c in COLUMNS))
     for name, (tets, *thesis) in THESIS.items():
-        path = arguments.meshes / f"{name}.ply"
-        if not path.exists():
+        paths = sorted(arguments.meshes.rglob(f"{name}.ply"))
+        if not paths:
             print(f"{name:15s} not in {arguments.meshes}")
             continue
-        mesh = toolkit.read_mesh(path)
+        mesh = toolkit.read_mesh(paths[0])
         wanted = thesis[0], thesis[1], 1000 * thesis[2], 1000 * thesis[3]
         for split in (False, True):
             asset = matching(mesh, tets, split)

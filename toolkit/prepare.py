@@ -47,6 +47,8 @@ class CageSettings:
     """Whether parts of the solid that share a cell get copies of their own."""
     collision: bool = True
     """Whether to cut the surface along the cage, for queries and contact on it."""
+    smooth: str | None = None
+    """Weights for a smooth display beside the others: "mls" or "gaussian", see `smooth_embedding`."""
 
     def __post_init__(self):
         for name, kind in (
@@ -238,6 +240,7 @@ def _collision(solid, grid, surface, elements, hexes, nodes, embedding) -> Colli
     clipped = clip(
         surface.points,
         surface.faces,
+        surface.face_edges,
         nodes,
         tets,
         cell,

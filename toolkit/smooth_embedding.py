@@ -212,7 +212,8 @@ class _NodeFit:
     def __init__(self, cage: _Cage, element):
         self.cage, self.reach = cage, NODE_REACH * cage.size
         self.ways = cage.ways(element, self.reach)
-        self.at = np.arange(len(cage.nodes) + 1), np.arange(len(cage.nodes))
+        every = np.arange(len(cage.nodes))
+        self.at = np.arange(len(every) + 1), every, every[:, None]
 
     def rows(self, points, element, weights, order):
         """CSR (start, nodes, weights) of the points of `order`."""
@@ -234,11 +235,10 @@ class _ElementBlend:
 
     def __init__(self, cage: _Cage, element):
         self.cage, self.reach = cage, ELEMENT_REACH * cage.radius
-        # Of an element whose centre is within reach some corner is not further than this.
-        self.ways = cage.ways(element, cage.greatest(np.hypot(self.reach, cage.radius)))
+        self.ways = cage.ways(element, cage.greatest(self.reach + cage.radius))
         count, corners = cage.elements.shape
         every = np.repeat(np.arange(count), corners)
-        self.at = ragged(cage.elements.ravel(), every, len(cage.nodes))
+        self.at = *ragged(cage.elements.ravel(), every, len(cage.nodes)), cage.elements
 
     def rows(self, points, element, weights, order):
         """CSR (start, nodes, weights) of the points of `order`."""

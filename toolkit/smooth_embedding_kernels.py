@@ -8,7 +8,7 @@ import numpy as np
 from toolkit.compile_kernels import njit, njit_called
 from toolkit.geometry_kernels import sort_with
 
-STRAIGHT, DETOUR = 2.0, 3.0
+STRAIGHT, DETOUR = 2.0, 2.4
 """A way through the cage that is so many times as long as the straight one counts fully, and no more."""
 STEADY = 1e-10
 """Added to the squares of the coordinates, so that equations can be solved where all nodes lie in one plane."""
@@ -83,33 +83,32 @@ def openness(way, straight):
 @njit
 def find_sources(
     points, element, weights, order, nodes, elements, middles, radius, way_start, way_node, way_length,
-    at_start, at_source, centres, reach, sharpness, power,
+    at_start, at_source, source_nodes, centres, reach, sharpness, power,
     out_start, out_source, out_weight,
 ):  # fmt: skip
     """The sources near every point and their weights exp(-sharpness q^2) (1 - q^2)^power openness, q = |X - c| / reach.
 
     The openness of a source is known at the nodes and interpolated with the point's own weights (n, corners), so that
     nothing jumps where the point passes into the next element. order: the points, those of an element together.
-    middles, radius: of a ball around each element. at_start, at_source: CSR, the sources at each node.
+    middles, radius: of a ball around each element. at_start, at_source: CSR, the sources at each node; source_nodes:
+    the nodes of each source, of which the least open one counts.
 
     Rows come in the order of `order`: out_start (n+1,). Returns how many entries there are (stores those that fit).
     """
     corners, source_count = elements.shape[1], centres.shape[0]
-    way = np.full((source_count, corners), np.inf)
+    node_open = np.zeros((nodes.shape[0], corners))
+    source_open = np.empty((source_count, corners))
     is_near = np.zeros(source_count, np.bool_)
     near, spare = np.empty(source_count, np.int64), np.empty(source_count, np.int64)
     near_count, last, found = 0, -1, 0
     for row in range(order.shape[0]):
         v = order[row]
         if element[v] != last:
-            for k in range(near_count):
-                is_near[near[k]] = False
-                for c in range(corners):
-                    way[near[k], c] = np.inf
             last = element[v]
             near_count = gather(
                 elements[last], middles[last], radius[last], nodes, way_start, way_node, way_length,
-                at_start, at_source, centres, reach, way, is_near, near, spare,
+                at_start, at_source, source_nodes, centres, reach,
+                node_open, source_open, is_near, near, spare,
             )  # fmt: skip
         out_start[row] = found
         for k in range(near_count):
@@ -124,7 +123,7 @@ def find_sources(
                 continue
             q2, weight = d2 / reach2, 0.0
             for c in range(corners):
-                weight += weights[v, c] * way[s, c]
+                weight += weights[v, c] * source_open[s, c]
             for _ in range(power):
                 weight *= 1.0 - q2
             weight *= np.exp(-sharpness * q2)
@@ -140,34 +139,37 @@ def find_sources(
 @njit_called
 def gather(
     corners, middle, radius, nodes, way_start, way_node, way_length,
-    at_start, at_source, centres, reach, out_openness, out_is_near, out_near, spare,
+    at_start, at_source, source_nodes, centres, reach,
+    node_open, out_open, is_near, out_near, spare,
 ):  # fmt: skip
     """The sources that a point in an element with these corners may feel, ascending, and their openness there.
 
-    out_openness (sources, corners) comes full of infinity, out_is_near (sources,) full of False. Returns how many
-    sources there are.
+    node_open (n, corners), full of 0, and is_near (sources,), full of False, are room to work in, left as they were.
+    Returns how many sources there are.
     """
     count = 0
     for c in range(corners.shape[0]):
         a = corners[c]
         for k in range(way_start[a], way_start[a + 1]):
             i = way_node[k]
+            node_open[i, c] = openness(way_length[k], distance(nodes[a], nodes[i]))
             for n in range(at_start[i], at_start[i + 1]):
                 s = at_source[n]
-                if distance(middle, centres[s]) > reach[s] + radius:
-                    continue
-                if not out_is_near[s]:
-                    out_is_near[s] = True
+                if not is_near[s] and distance(middle, centres[s]) < reach[s] + radius:
+                    is_near[s] = True
                     out_near[count] = spare[count] = s
                     count += 1
-                length = way_length[k] + distance(nodes[i], centres[s])
-                out_openness[s, c] = min(out_openness[s, c], length)
     sort_with(out_near, spare, count)
     for k in range(count):
         s = out_near[k]
+        is_near[s] = False
         for c in range(corners.shape[0]):
-            straight = distance(nodes[corners[c]], centres[s])
-            out_openness[s, c] = openness(out_openness[s, c], straight)
+            out_open[s, c] = 1.0
+            for n in range(source_nodes.shape[1]):
+                out_open[s, c] = min(out_open[s, c], node_open[source_nodes[s, n], c])
+    for c in range(corners.shape[0]):
+        for k in range(way_start[corners[c]], way_start[corners[c] + 1]):
+            node_open[way_node[k], c] = 0.0
     return count
 
 

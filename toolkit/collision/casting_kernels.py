@@ -18,77 +18,71 @@ from toolkit.compile_kernels import njit, njit_called
 
 @njit_called
 def cast_in_tet(
-    solid, e, enter, limit, slack, keep_all, ray, axes, direction, slab, spare, hit, out_hits,
-    out_hit_triangle, found,
+    nodes, tets, inverses, conditions, triangles, vertices, patch_start, triangle_start,
+    e, start, limit, slack, row, found, ray, axes, slab,
+    slabs, shift, factors, shifts, first, last, entry, weights, out_hits, out_triangle,
 ):  # fmt: skip
     """Hits of a prepared ray in tet e up to parameter `limit`; returns how many there are now, and the new limit.
 
-    spare: room for slopes (4), constants (8), weights (3) and stack of parameters; hit: integers likewise. With
-    keep_all a hit goes to row `found` of the outputs, if there is one, and else to row 0 if it comes first.
+    The ray enters the tet at `start`. With row < 0 all hits are kept, from row `found` of the outputs on as far as
+    there are rows; otherwise the first one, in that row.
     """
-    slope, constant, weights, entry = spare[:4], spare[4:12], spare[12:15], spare[15:]
-    shift, first, last = hit[:8], hit[8:136], hit[136:]
-    is_flat = not prepare_weights(solid, e, enter, ray, direction, slope, constant, shift)
-    factors, shifts = np.empty((3, 9)), np.empty((3, 6), np.int64)
+    is_flat = not prepare_weights(
+        nodes, tets[e, 3], inverses, conditions, e, start, ray, slabs, shift
+    )
     if is_flat:
-        prepare_box(solid.nodes, solid.tets[e], factors, shifts)
-        enter = 0.0
-    triangles = solid.triangles
+        prepare_box(nodes, tets, e, 0, factors, shifts)
+        start = 0.0
     mask = index_mask(triangles)
-    for patch in range(solid.tet_patch_start[e], solid.tet_patch_start[e + 1]):
-        first[0], last[0] = solid.patch_triangle_start[patch], solid.patch_triangle_start[patch + 1]
-        box = bdop_of(triangles, first[0])
-        if is_flat:
-            entry[0] = enter_box(box, factors, shifts, slab, 0.0, limit + slack)
-        else:
-            end = limit + slack - enter
-            entry[0] = enter_weights(box, slope, constant, shift, -slack, end)
-        count = 1 if entry[0] < np.inf else 0
+    for patch in range(patch_start[e], patch_start[e + 1]):
+        first[0], last[0], entry[0] = triangle_start[patch], triangle_start[patch + 1], -np.inf
+        until = limit + slack - start
+        count, is_root = 1, True
         while count > 0:
             count -= 1
-            if entry[count] > limit + slack - enter:
+            if entry[count] > until:
                 continue
             t, end = first[count], last[count]
-            i = np.int64(triangles[t, 0]) & mask
-            j = np.int64(triangles[t, 1]) & mask
-            k = np.int64(triangles[t, 2]) & mask
-            at = hit_triangle(solid.vertices, i, j, k, ray, axes, weights)
-            if at >= 0.0 and at <= limit:
-                row = found if keep_all else 0
-                if keep_all or found == 0 or at < limit or t < out_hit_triangle[0]:
-                    if row < out_hits.shape[0]:
-                        out_hits[row, 0], out_hit_triangle[row] = at, t
-                        for c in range(3):
-                            out_hits[row, 1 + c] = weights[c]
-                    found = found + 1 if keep_all else 1
-                if not keep_all:
-                    limit = at
             left = t + 1
             middle = left + (end - left) // 2
-            near, far = np.inf, np.inf
-            until = limit + slack - enter
-            if middle > left:
-                box = bdop_of(triangles, left)
-                if is_flat:
-                    near = enter_box(box, factors, shifts, slab, 0.0, until)
-                else:
-                    near = enter_weights(box, slope, constant, shift, -slack, until)
-            if end > middle:
-                box = bdop_of(triangles, middle)
+            if is_root:
+                left = middle = t
+            else:
+                i = np.int64(triangles[t, 0]) & mask
+                j = np.int64(triangles[t, 1]) & mask
+                k = np.int64(triangles[t, 2]) & mask
+                at = hit_triangle(vertices, i, j, k, ray, axes, weights)
+                if at >= 0.0 and at <= limit:
+                    place = found if row < 0 else row
+                    if row < 0 or found == 0 or at < limit or t < out_triangle[row]:
+                        if place < out_hits.shape[0]:
+                            out_hits[place, 0], out_triangle[place] = at, t
+                            for c in range(3):
+                                out_hits[place, 1 + c] = weights[c]
+                        found += 1
+                    if row >= 0:
+                        limit = at
+                        until = limit + slack - start
+            is_root = False
+            # The children that the ray enters, the nearer one on top.
+            near = np.inf
+            for child in range(2):
+                begin, stop = (left, middle) if child == 0 else (middle, end)
+                if begin >= stop:
+                    continue
+                box = bdop_of(triangles, begin)
                 if is_flat:
                     far = enter_box(box, factors, shifts, slab, 0.0, until)
                 else:
-                    far = enter_weights(box, slope, constant, shift, -slack, until)
-            # The nearer child goes on top.
-            if far < np.inf and far > near:
-                first[count], last[count], entry[count] = middle, end, far
-                count += 1
-            if near < np.inf:
-                first[count], last[count], entry[count] = left, middle, near
-                count += 1
-            if far < np.inf and far <= near:
-                first[count], last[count], entry[count] = middle, end, far
-                count += 1
+                    far = enter_weights(box, slabs, shift, -slack, until)
+                if far == np.inf:
+                    continue
+                top = count
+                if far > near:
+                    first[count], last[count], entry[count] = left, middle, near
+                    top -= 1
+                first[top], last[top], entry[top] = begin, stop, far
+                count, near = count + 1, far
     return found, limit
 
 
@@ -101,60 +95,62 @@ def cast(solid, origins, directions, limits, keep_all, out_start, out_hits, out_
     """
     tree, dops = solid.tet_tree, solid.dops
     inner = tree.shape[0]
-    ray, axes, slab = np.empty(7), np.empty(3, np.int64), np.empty((3, AXIS_COUNT))
-    todo, entry = np.empty(inner + 2, np.int64), np.empty(inner + 2)
-    spare, hit = np.empty(15 + 128), np.empty(8 + 256, np.int64)
-    total = 0
+    ray, axes, slab = np.empty(10), np.empty(3, np.int64), np.empty((3, AXIS_COUNT))
+    todo, enter = np.empty(inner + 2, np.int64), np.empty(inner + 2)
+    slabs, shift = np.empty((3, 4)), np.empty((2, 4), np.int64)
+    factors, shifts = np.empty((1, 3, 9)), np.empty((1, 3, 6), np.int64)
+    first, last, entry = np.empty(128, np.int64), np.empty(128, np.int64), np.empty(128)
+    weights = np.empty(3)
+    nodes, tets, inverses, conditions = solid.nodes, solid.tets, solid.inverses, solid.conditions
+    triangles, vertices = solid.triangles, solid.vertices
+    patch_start, triangle_start = solid.tet_patch_start, solid.patch_triangle_start
+    found = 0
     for r in range(origins.shape[0]):
-        limit, found = limits[r], 0
-        row = total if keep_all else r
-        hits, triangle = out_hits[row:], out_triangle[row:]
+        limit, row = limits[r], -1
         if keep_all:
-            out_start[r] = total
+            out_start[r] = found
         else:
-            out_triangle[r] = -1
-            out_hits[r, 0] = np.inf
-        slack = prepare_ray(origins[r], directions[r], dops[0], ray, axes, slab)
+            out_triangle[r], out_hits[r, 0] = -1, np.inf
+            found, row = 0, r
+        slack = prepare_ray(origins, directions, r, dops, ray, axes, slab)
         count = 0
         if slack >= 0.0:
-            todo[0], entry[0] = 0, enter_dop(dops[0], slab, limit + slack)
-            count = 1 if entry[0] < np.inf else 0
+            todo[0], enter[0] = 0, enter_dop(dops, 0, slab, limit + slack)
+            count = 1 if enter[0] < np.inf else 0
         while count > 0:
             count -= 1
-            if entry[count] > limit + slack:
+            if enter[count] > limit + slack:
                 continue
             n = todo[count]
             if n >= inner:
                 found, limit = cast_in_tet(
-                    solid, n - inner, entry[count], limit, slack, keep_all, ray, axes,
-                    directions[r], slab, spare, hit, hits, triangle, found,
+                    nodes, tets, inverses, conditions, triangles, vertices, patch_start, triangle_start,
+                    n - inner, enter[count], limit, slack, row, found, ray, axes, slab,
+                    slabs, shift, factors, shifts, first, last, entry, weights, out_hits, out_triangle,
                 )  # fmt: skip
                 continue
             left, right = tree[n, 0], tree[n, 1]
-            near = enter_dop(dops[left], slab, limit + slack)
-            far = enter_dop(dops[right], slab, limit + slack)
+            near = enter_dop(dops, left, slab, limit + slack)
+            far = enter_dop(dops, right, slab, limit + slack)
             if far < near:
                 near, far, left, right = far, near, right, left
             if far < np.inf:
-                todo[count], entry[count] = right, far
+                todo[count], enter[count] = right, far
                 count += 1
             if near < np.inf:
-                todo[count], entry[count] = left, near
+                todo[count], enter[count] = left, near
                 count += 1
-        if keep_all:
-            if total + found <= out_hits.shape[0]:
-                sort_hits(out_hits[total : total + found], out_triangle[total : total + found])
-            total += found
-    if keep_all:
-        out_start[origins.shape[0]] = total
-    return total
+        if keep_all and found <= out_triangle.shape[0]:
+            sort_hits(out_start[r], found, out_hits, out_triangle)
+    out_start[out_start.shape[0] - 1] = found
+    return found
 
 
 @njit_called
-def sort_hits(hits, triangle):
-    """Sort the hits of one ray by parameter, then by triangle."""
-    for i in range(1, triangle.shape[0]):
-        for j in range(i, 0, -1):
+def sort_hits(first, last, hits, triangle):
+    """Sort the hits of one ray, rows first to last, by parameter and then by triangle."""
+    for i in range(first + 1, last):
+        for j in range(i, first, -1):
             is_later = hits[j - 1, 0] > hits[j, 0]
             is_later |= hits[j - 1, 0] == hits[j, 0] and triangle[j - 1] > triangle[j]
             if not is_later:

@@ -15,7 +15,7 @@ from toolkit.collision.clip_kernels import EDGES, clip_faces, settle_vertices
 from toolkit.collision.polygons_kernels import fan_polygons, join_slivers
 from toolkit.errors import ToolkitError
 from toolkit.tet_cage import face_neighbours, tet_volumes
-from toolkit.topology import edges_of, is_degenerate
+from toolkit.topology import is_degenerate
 
 NUDGES = 1e-9 * np.array(
     [
@@ -49,22 +49,19 @@ class Clipped:
     of the cage that the vertex lies on."""
 
 
-def clip(points, faces, nodes, tets, cell, first_tet, homes) -> Clipped:
+def clip(points, faces, face_edges, nodes, tets, cell, first_tet, homes) -> Clipped:
     """Cut a closed surface along the tets that it lies in; lengths in cells.
 
-    tets (e, 4): ascending in each row. cell (e,): copies of one cell have one number, and never meet. first_tet (n,):
+    face_edges (f, 3): number of the mesh edge that starts at each corner of a face. tets (e, 4): ascending in each row. cell (e,): copies of one cell have one number, and never meet. first_tet (n,):
     about where each vertex lies. homes: (start, tets) CSR over faces, the tets that tell copies apart for a face.
     """
     volumes = tet_volumes(nodes, tets)
     neighbours = face_neighbours(tets, cell)
     where = neighbours.start, neighbours.elements, *homes
-    edges = edges_of(faces, len(points))
-    face_edges = np.empty(faces.size, np.int64)
-    face_edges[edges.half_edges] = np.repeat(np.arange(len(edges.count)), edges.count)
     cage = nodes, tets, np.sign(volumes), *_numbered_parts(tets)
     least = None
     for moved in _attempts(points):
-        cut = _cut(moved, faces, face_edges.reshape(-1, 3), cage, where, first_tet)
+        cut = _cut(moved, faces, face_edges, cage, where, first_tet)
         if cut.wrong == 0:
             clipped, helpless = _cleaned(moved, faces, nodes, tets, cut)
             if helpless == 0:
@@ -172,9 +169,7 @@ def _cleaned(points, faces, nodes, tets, cut: _Cut) -> tuple[Clipped, int]:
     a, b, c = (points[faces[cut.face, corner]] for corner in range(3))
     normals = np.cross(b - a, c - a)
     parent = np.arange(len(vertex_tet))
-    helpless = join_slivers(
-        cut.start, vertex, normals, nodes, tets, vertex_tet, weights, parent, x
-    )
+    helpless = join_slivers(cut.start, vertex, normals, nodes, tets, vertex_tet, weights, parent, x)
 
     room = len(cut.key)
     made = np.empty(room, np.int64), np.empty((room, 3), np.int64), np.empty((room, 3, 2))

@@ -42,21 +42,21 @@ def sort_four(p0, p1, p2, p3):
 
 
 @njit_called
-def tight_bounds(p0, p1, p2, p3, bdop):
-    """(low, high) of what lies in a b-DOP (8,) along a direction, from the projections of the four nodes (5.1-5.2).
+def tight_bounds(p0, p1, p2, p3, bdops, e):
+    """(low, high) of what lies in b-DOP e of (c, 8) along a direction, from the projections of the four nodes.
 
     Without a margin for rounding.
     """
     x0, x1, x2, x3, i0, i1, i2, i3 = sort_four(p0, p1, p2, p3)
-    low = x1 + bdop[4 + i0] * (x0 - x1) + bdop[i3] * (x3 - x1) + bdop[i2] * (x2 - x1)
-    high = x2 + bdop[4 + i3] * (x3 - x2) + bdop[i0] * (x0 - x2) + bdop[i1] * (x1 - x2)
+    low = x1 + bdops[e, 4 + i0] * (x0 - x1) + bdops[e, i3] * (x3 - x1) + bdops[e, i2] * (x2 - x1)
+    high = x2 + bdops[e, 4 + i3] * (x3 - x2) + bdops[e, i0] * (x0 - x2) + bdops[e, i1] * (x1 - x2)
     return low, high
 
 
 @njit_called
-def project_tet(nodes, tet, nx, ny, nz):
-    """Projections of the four nodes of a tet on a direction, and the greatest sum |n_k x_k| among them."""
-    a, b, c, d = nodes[tet[0]], nodes[tet[1]], nodes[tet[2]], nodes[tet[3]]
+def project_tet(nodes, tets, e, nx, ny, nz):
+    """Projections of the four nodes of tet e on a direction, and the greatest sum |n_k x_k| among them."""
+    a, b, c, d = nodes[tets[e, 0]], nodes[tets[e, 1]], nodes[tets[e, 2]], nodes[tets[e, 3]]
     ax, ay, az = nx * a[0], ny * a[1], nz * a[2]
     bx, by, bz = nx * b[0], ny * b[1], nz * b[2]
     cx, cy, cz = nx * c[0], ny * c[1], nz * c[2]
@@ -75,8 +75,8 @@ def bound_tets(nodes, tets, tet_bdop, out_dops):
     """14-DOPs of what lies in each tet: low bounds along AXES, then high ones, shape (c, 14)."""
     for e in range(tets.shape[0]):
         for k in range(AXIS_COUNT):
-            p0, p1, p2, p3, size = project_tet(nodes, tets[e], AXES[k, 0], AXES[k, 1], AXES[k, 2])
-            low, high = tight_bounds(p0, p1, p2, p3, tet_bdop[e])
+            p0, p1, p2, p3, size = project_tet(nodes, tets, e, AXES[k, 0], AXES[k, 1], AXES[k, 2])
+            low, high = tight_bounds(p0, p1, p2, p3, tet_bdop, e)
             out_dops[e, k] = low - MARGIN * size
             out_dops[e, AXIS_COUNT + k] = high + MARGIN * size
 

@@ -1,9 +1,36 @@
 """Whether two triangles cross, and where: exact signs, so that neighbours agree on every edge that pierces a face."""
 
-import numpy as np
-
-from toolkit.collision.predicates_kernels import accurate_volume, side_of_face, turn_of_edges
+from toolkit.collision.predicates_kernels import (
+    VOLUME_ERROR,
+    accurate_volume,
+    side_of_face,
+    turn_of_edges,
+)
 from toolkit.compile_kernels import njit_called
+
+
+@njit_called
+def is_parted(vertices, i, j, k, others, u, v, w):
+    """Whether three points clearly lie on one side of the plane of triangle ijk: a quick test, sure if it says so."""
+    ax, ay, az = vertices[i, 0], vertices[i, 1], vertices[i, 2]
+    bx, by, bz = vertices[j, 0] - ax, vertices[j, 1] - ay, vertices[j, 2] - az
+    cx, cy, cz = vertices[k, 0] - ax, vertices[k, 1] - ay, vertices[k, 2] - az
+    xp, xm, yp, ym, zp, zm = by * cz, bz * cy, bz * cx, bx * cz, bx * cy, by * cx
+    nx, ny, nz = xp - xm, yp - ym, zp - zm
+    sx, sy, sz = abs(xp) + abs(xm), abs(yp) + abs(ym), abs(zp) + abs(zm)
+    x, y, z = others[u, 0] - ax, others[u, 1] - ay, others[u, 2] - az
+    side = nx * x + ny * y + nz * z
+    error = VOLUME_ERROR * (sx * abs(x) + sy * abs(y) + sz * abs(z))
+    if abs(side) <= error:
+        return False
+    sign = 1.0 if side > 0.0 else -1.0
+    x, y, z = others[v, 0] - ax, others[v, 1] - ay, others[v, 2] - az
+    error = VOLUME_ERROR * (sx * abs(x) + sy * abs(y) + sz * abs(z))
+    if sign * (nx * x + ny * y + nz * z) <= error:
+        return False
+    x, y, z = others[w, 0] - ax, others[w, 1] - ay, others[w, 2] - az
+    error = VOLUME_ERROR * (sx * abs(x) + sy * abs(y) + sz * abs(z))
+    return sign * (nx * x + ny * y + nz * z) > error
 
 
 @njit_called
@@ -17,8 +44,8 @@ def is_before(a, b):
 
 
 @njit_called
-def pierce(p, q, u, v, w, out_point):
-    """Where an edge pierces a face: the share of the way from p to q. The same point comes from edge q p.
+def pierce(p, q, u, v, w, out_ends, end):
+    """Where an edge pierces a face: the share of the way from p to q, and the point. The same comes from edge q p.
 
     It is known that it does: where rounding hides it the share is still in 0..1.
     """
@@ -28,49 +55,48 @@ def pierce(p, q, u, v, w, out_point):
     above, below = abs(accurate_volume(u, v, w, p)), abs(accurate_volume(u, v, w, q))
     share = above / (above + below) if above + below > 0.0 else 0.5
     for k in range(3):
-        out_point[k] = p[k] + share * (q[k] - p[k])
-    return 1.0 - share if is_turned else share
+        out_ends[2 + 3 * end + k] = p[k] + share * (q[k] - p[k])
+    out_ends[end] = 1.0 - share if is_turned else share
 
 
 @njit_called
-def cross_triangles(a, b, out_ends, out_numbers):
+def cross_triangles(a, b, signs, out_ends, out_numbers):
     """Whether triangles a and b, rows of corners, cross; B is shifted by the infinitesimal of `predicates_kernels`.
 
     out_ends (8,): shares of the way along the edges at both ends, then both points. out_numbers (4,): body (0: an edge
     of A in the face of B, 1: of B in that of A) and edge of each end. The segment runs counter-clockwise on A about
-    what is inside B: the ends where an edge of A comes out of B, or one of B goes into A, are first.
+    what is inside B: the ends where an edge of A comes out of B, or one of B goes into A, are first. signs (5, 4) is
+    room for the sides of corners of A and of B, and for the turns of edges.
     """
-    side_a, side_b = np.empty(4, np.int64), np.empty(4, np.int64)
     for i in range(3):
-        side_b[i] = side_of_face(a[0], a[1], a[2], b[i], 1)
-    if side_b[0] != 0 and side_b[0] == side_b[1] and side_b[0] == side_b[2]:
+        signs[1, i] = side_of_face(a[0], a[1], a[2], b[i], 1)
+    if signs[1, 0] != 0 and signs[1, 0] == signs[1, 1] and signs[1, 0] == signs[1, 2]:
         return False
     for i in range(3):
-        side_a[i] = side_of_face(b[0], b[1], b[2], a[i], -1)
-    if side_a[0] != 0 and side_a[0] == side_a[1] and side_a[0] == side_a[2]:
+        signs[0, i] = side_of_face(b[0], b[1], b[2], a[i], -1)
+    if signs[0, 0] != 0 and signs[0, 0] == signs[0, 1] and signs[0, 0] == signs[0, 2]:
         return False
-    side_a[3], side_b[3] = side_a[0], side_b[0]
-    turn = np.empty((3, 3), np.int64)
+    signs[0, 3], signs[1, 3] = signs[0, 0], signs[1, 0]
     for i in range(3):
         for j in range(3):
-            turn[i, j] = 0
-            if side_a[i] != side_a[i + 1] or side_b[j] != side_b[j + 1]:
-                turn[i, j] = turn_of_edges(a[i], a[(i + 1) % 3], b[j], b[(j + 1) % 3])
+            signs[2 + i, j] = 0
+            if signs[0, i] != signs[0, i + 1] or signs[1, j] != signs[1, j + 1]:
+                signs[2 + i, j] = turn_of_edges(a[i], a[(i + 1) % 3], b[j], b[(j + 1) % 3])
     found = 0
     for i in range(3):
         j = (i + 1) % 3
-        if side_a[i] != side_a[i + 1] and turn[i, 0] != 0:
-            if turn[i, 0] == turn[i, 1] and turn[i, 0] == turn[i, 2]:
-                end = 1 if side_a[i] > 0 else 0
-                out_numbers[2 * end], out_numbers[2 * end + 1] = 0, i
-                point = out_ends[2 + 3 * end : 5 + 3 * end]
-                out_ends[end] = pierce(a[i], a[j], b[0], b[1], b[2], point)
-                found |= 1 << end
-        if side_b[i] != side_b[i + 1] and turn[0, i] != 0:
-            if turn[0, i] == turn[1, i] and turn[0, i] == turn[2, i]:
-                end = 0 if side_b[i] > 0 else 1
-                out_numbers[2 * end], out_numbers[2 * end + 1] = 1, i
-                point = out_ends[2 + 3 * end : 5 + 3 * end]
-                out_ends[end] = pierce(b[i], b[j], a[0], a[1], a[2], point)
-                found |= 1 << end
+        turn = signs[2 + i, 0]
+        is_pierced = signs[0, i] != signs[0, i + 1] and turn != 0
+        if is_pierced and turn == signs[2 + i, 1] and turn == signs[2 + i, 2]:
+            end = 1 if signs[0, i] > 0 else 0
+            out_numbers[2 * end], out_numbers[2 * end + 1] = 0, i
+            pierce(a[i], a[j], b[0], b[1], b[2], out_ends, end)
+            found |= 1 << end
+        turn = signs[2, i]
+        is_pierced = signs[1, i] != signs[1, i + 1] and turn != 0
+        if is_pierced and turn == signs[3, i] and turn == signs[4, i]:
+            end = 0 if signs[1, i] > 0 else 1
+            out_numbers[2 * end], out_numbers[2 * end + 1] = 1, i
+            pierce(b[i], b[j], a[0], a[1], a[2], out_ends, end)
+            found |= 1 << end
     return found == 3

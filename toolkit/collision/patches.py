@@ -26,13 +26,10 @@ def lay_out(clipped: Clipped, nodes, tets, tet_parent, source_face) -> Collision
     patch, patch_tet = _patches(clipped, twin)
     order = np.argsort(patch, kind="stable")
     start = np.searchsorted(patch[order], np.arange(len(patch_tet) + 1))
-    rows, vertex, _ = _numbered_vertices(start, clipped, order)
-    # Trees need weights, not positions; the vertices are numbered once more in the order of the trees.
-    weights = _weights(clipped, tets, vertex, patch_tet, start, rows)
-    tree_order, bdops = build_trees(start, rows, weights)
-    order = order[tree_order]
     rows, vertex, vertex_start = _numbered_vertices(start, clipped, order)
-    weights = _weights(clipped, tets, vertex, patch_tet, start, rows)
+    weights = _weights(clipped, tets, vertex, _each(patch_tet, vertex_start))
+    tree_order, bdops = build_trees(start, rows, weights)
+    order, rows = order[tree_order], rows[tree_order]
 
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
@@ -97,10 +94,8 @@ def _numbered_vertices(start, clipped: Clipped, order):
     return rows, vertex[:count], vertex_start
 
 
-def _weights(clipped: Clipped, tets, vertex, patch_tet, start, rows):
+def _weights(clipped: Clipped, tets, vertex, target):
     """Weights of every vertex in the tet of its patch."""
-    target = np.empty(len(vertex), np.int64)
-    target[rows] = _each(patch_tet, start)[:, None]
     weights = np.empty((len(vertex), 4))
     carry_weights(tets, clipped.vertex_tet[vertex], clipped.vertex_weights[vertex], target, weights)
     return weights

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from toolkit.arrays import as_points
 from toolkit.collision.casting_kernels import cast
-from toolkit.collision.crossing_kernels import cross_solids
+from toolkit.collision.crossing_kernels import cross_tets, find_tet_pairs
 from toolkit.collision.posed import Posed
 
 
@@ -76,14 +76,13 @@ def intersecting_pairs(a: Posed, b: Posed) -> Crossings:
     (`predicates_kernels`), so that segments always form closed curves on closed surfaces. Triangles without area
     cross others along a point.
     """
-    room = 1024
-    while True:
-        pairs, ends = np.empty((room, 6), np.int64), np.empty((room, 8))
-        count = cross_solids(a.arrays(), b.arrays(), pairs, ends)
-        if count <= room:
-            break
-        room = count
-    order = np.lexsort([pairs[:count, 1], pairs[:count, 0]])
+    solid_a, solid_b = a.arrays(), b.arrays()
+    trees = solid_a.tet_tree, solid_a.dops, solid_b.tet_tree, solid_b.dops
+    tets = _as_many_as_found(lambda out: find_tet_pairs(*trees, out), (2, np.int64))[0]
+    pairs, ends = _as_many_as_found(
+        lambda *out: cross_tets(solid_a, solid_b, tets, *out), (6, np.int64), (8, np.float64)
+    )
+    order = np.lexsort([pairs[:, 1], pairs[:, 0]])
     pairs, ends = pairs[order], ends[order]
     return Crossings(
         pairs[:, :2], pairs[:, 2::2], pairs[:, 3::2], ends[:, :2], ends[:, 2:].reshape(-1, 2, 3)
@@ -94,3 +93,14 @@ def _rays(origins, directions, limit):
     origins, directions = np.broadcast_arrays(np.atleast_2d(origins), np.atleast_2d(directions))
     limits = np.ascontiguousarray(np.broadcast_to(np.asarray(limit, np.float64), len(origins)))
     return as_points(origins, "origins"), as_points(directions, "directions"), limits
+
+
+def _as_many_as_found(find, *columns):
+    """What a kernel finds that returns how many rows there are and stores those that fit; columns: (count, dtype)."""
+    room = 4096
+    while True:
+        arrays = [np.empty((room, count), dtype) for count, dtype in columns]
+        found = find(*arrays)
+        if found <= room:
+            return [array[:found] for array in arrays]
+        room = found

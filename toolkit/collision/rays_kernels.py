@@ -14,7 +14,7 @@ from toolkit.collision.bdop_kernels import bdop_of, index_mask
 from toolkit.collision.bounds_kernels import high_bound, low_bound, prepare_box
 from toolkit.collision.kdop_kernels import AXES, AXIS_COUNT
 from toolkit.collision.predicates_kernels import product_error, sum_error
-from toolkit.compile_kernels import njit, njit_called, njit_inside
+from toolkit.compile_kernels import njit_called
 
 ROUNDING = 1e-14
 """Error of slab tests and of sheared corners over the sizes that enter (about 90 units)."""
@@ -48,7 +48,7 @@ def close_area(bx, by, cx, cy, left, right):
     return 0.0
 
 
-@njit_inside
+@njit_called
 def area_about(bx, by, cx, cy):
     """Twice the area of the triangle from the origin to b and c: never 0 unless b = c."""
     left, right = bx * cy, by * cx
@@ -62,7 +62,7 @@ def area_about(bx, by, cx, cy):
 def hit_triangle(vertices, i, j, k, ray, axes, out_weights):
     """Parameter at which a ray hits a triangle, -inf if it does not; the weights of its corners go to out_weights.
 
-    ray: origin, shears along x and y, 1 / direction along the longest axis; axes: the two others, and that one.
+    axes: the longest of the ray last; ray: origin, shears along the other two, 1 / direction along it, ...
     """
     x, y, z = axes[0], axes[1], axes[2]
     ox, oy, oz = ray[x], ray[y], ray[z]
@@ -83,32 +83,33 @@ def hit_triangle(vertices, i, j, k, ray, axes, out_weights):
 
 
 @njit_called
-def prepare_ray(origin, direction, root, out_ray, out_axes, out_slab):
-    """Prepare a ray; returns the error of its distances, or -1 if it has no direction.
+def prepare_ray(origins, directions, r, dops, out_ray, out_axes, out_slab):
+    """Prepare ray r; returns the error of its distances, or -1 if it has no direction.
 
+    out_ray (10,): see `hit_triangle`, then the size of all coordinates, and the direction.
     out_slab (3, 7): along each direction of a 14-DOP, origin plus and minus the margin, and 1 / direction.
     """
     z = 0
     for k in range(1, 3):
-        if abs(direction[k]) > abs(direction[z]):
+        if abs(directions[r, k]) > abs(directions[r, z]):
             z = k
     x, y = (z + 1) % 3, (z + 2) % 3
-    longest = direction[z]
-    total = abs(direction[0]) + abs(direction[1]) + abs(direction[2])
-    total += abs(origin[0]) + abs(origin[1]) + abs(origin[2])
+    longest = directions[r, z]
+    total = abs(directions[r, 0]) + abs(directions[r, 1]) + abs(directions[r, 2])
+    total += abs(origins[r, 0]) + abs(origins[r, 1]) + abs(origins[r, 2])
     if longest == 0.0 or not np.isfinite(total):
         return -1.0
     out_axes[0], out_axes[1], out_axes[2] = x, y, z
     extent, size = 0.0, 0.0
     for k in range(3):
-        out_ray[k] = origin[k]
-        extent = max(extent, root[AXIS_COUNT + k] - root[k])
-        size = max(size, abs(origin[k]), abs(root[k]), abs(root[AXIS_COUNT + k]))
-    out_ray[3], out_ray[4] = direction[x] / longest, direction[y] / longest
+        out_ray[k], out_ray[7 + k] = origins[r, k], directions[r, k]
+        extent = max(extent, dops[0, AXIS_COUNT + k] - dops[0, k])
+        size = max(size, abs(origins[r, k]), abs(dops[0, k]), abs(dops[0, AXIS_COUNT + k]))
+    out_ray[3], out_ray[4] = directions[r, x] / longest, directions[r, y] / longest
     out_ray[5], out_ray[6] = 1.0 / longest, size
     for k in range(AXIS_COUNT):
-        at = AXES[k, 0] * origin[0] + AXES[k, 1] * origin[1] + AXES[k, 2] * origin[2]
-        along = AXES[k, 0] * direction[0] + AXES[k, 1] * direction[1] + AXES[k, 2] * direction[2]
+        at = AXES[k, 0] * origins[r, 0] + AXES[k, 1] * origins[r, 1] + AXES[k, 2] * origins[r, 2]
+        along = AXES[k, 0] * directions[r, 0] + AXES[k, 1] * directions[r, 1] + AXES[k, 2] * directions[r, 2]
         margin = ROUNDING * (size if k < 3 else 6.0 * size)
         out_slab[0, k], out_slab[1, k] = at + margin, at - margin
         # Across a diagonal that a ray runs along only rounding is left of `along`.
@@ -118,67 +119,74 @@ def prepare_ray(origin, direction, root, out_ray, out_axes, out_slab):
 
 
 @njit_called
-def enter_dop(dop, slab, limit):
-    """Parameter at which a ray enters a 14-DOP, at least 0; inf if it misses it or enters after the limit."""
+def enter_dop(dops, n, slab, limit):
+    """Parameter at which a ray enters 14-DOP n, at least 0; inf if it misses it or enters after the limit."""
     first, last = 0.0, limit
-    for k in range(AXIS_COUNT):
-        low, high = (dop[k] - slab[0, k]) * slab[2, k], (dop[AXIS_COUNT + k] - slab[1, k]) * slab[2, k]
+    for k in range(3):
+        low = (dops[n, k] - slab[0, k]) * slab[2, k]
+        high = (dops[n, AXIS_COUNT + k] - slab[1, k]) * slab[2, k]
         first, last = max(first, min(low, high)), min(last, max(low, high))
-        if first > last:
-            return np.inf
-    return first
+    if first <= last:
+        for k in range(3, AXIS_COUNT):
+            low = (dops[n, k] - slab[0, k]) * slab[2, k]
+            high = (dops[n, AXIS_COUNT + k] - slab[1, k]) * slab[2, k]
+            first, last = max(first, min(low, high)), min(last, max(low, high))
+    return first if first <= last else np.inf
 
 
 @njit_called
-def prepare_weights(solid, e, start, ray, direction, out_slope, out_constant, out_shift):
-    """Prepare slab tests in the space of weights of tet e from parameter `start` on; False if the tet is too flat.
+def prepare_weights(nodes, apex, inverses, conditions, e, start, ray, out_slabs, out_shift):
+    """Prepare slab tests in the space of weights of tet e, whose last node is `apex`, from `start` on; False if the tet is too flat.
 
-    In 256ths of a weight, slab k is entered at byte * out_slope[k] + out_constant[k], the byte being the one that starts
-    at out_shift[k], and left likewise with entry 4 + k.
+    In 256ths of a weight, slab k is entered at out_slabs[0, k] times a byte plus out_slabs[1, k] and left at
+    out_slabs[0, k] times another plus out_slabs[2, k]; the bytes start at out_shift[0, k] and out_shift[1, k].
     """
-    inverse, apex, condition = solid.inverses[e], solid.nodes[solid.tets[e, 3]], solid.conditions[e]
-    x = ray[0] + start * direction[0] - apex[0]
-    y = ray[1] + start * direction[1] - apex[1]
-    z = ray[2] + start * direction[2] - apex[2]
+    x = ray[0] + start * ray[7] - nodes[apex, 0]
+    y = ray[1] + start * ray[8] - nodes[apex, 1]
+    z = ray[2] + start * ray[9] - nodes[apex, 2]
     steepness, w3, s3 = 0.0, 256.0, 0.0
     for k in range(3):
-        a, b, c = inverse[k, 0], inverse[k, 1], inverse[k, 2]
+        a, b, c = inverses[e, k, 0], inverses[e, k, 1], inverses[e, k, 2]
         steepness += abs(a) + abs(b) + abs(c)
         w = 256.0 * (a * x + b * y + c * z)
-        slope = 256.0 * (a * direction[0] + b * direction[1] + c * direction[2])
-        out_constant[k], out_slope[k] = w, slope
+        slope = 256.0 * (a * ray[7] + b * ray[8] + c * ray[9])
+        out_slabs[1, k], out_slabs[0, k] = w, slope
         w3 -= w
         s3 -= slope
-    out_constant[3], out_slope[3] = w3, s3
-    margin = WEIGHT_ROUNDING * (condition * condition + steepness * ray[6])
+    out_slabs[1, 3], out_slabs[0, 3] = w3, s3
+    margin = WEIGHT_ROUNDING * (conditions[e] ** 2 + steepness * ray[6])
     if not margin < FLAT:
         return False
     margin *= 256.0
     for k in range(4):
-        w, slope = out_constant[k], out_slope[k]
+        w, slope = out_slabs[1, k], out_slabs[0, k]
         slope = 1.0 / slope if abs(slope) > 1.0 / STEEP else STEEP
         low, high = (-margin - w) * slope, (1.0 + margin - w) * slope
-        out_slope[k] = slope
-        out_constant[k], out_constant[4 + k] = (low, high) if slope > 0.0 else (high, low)
-        out_shift[k], out_shift[4 + k] = (8 * k, 8 * k + 32) if slope > 0.0 else (8 * k + 32, 8 * k)
+        out_slabs[0, k] = slope
+        if slope > 0.0:
+            out_slabs[1, k], out_slabs[2, k] = low, high
+            out_shift[0, k], out_shift[1, k] = 8 * k, 8 * k + 32
+        else:
+            out_slabs[1, k], out_slabs[2, k] = high, low
+            out_shift[0, k], out_shift[1, k] = 8 * k + 32, 8 * k
     return True
 
 
-@njit_inside
-def enter_weights(box, slope, constant, shift, first, last):
+@njit_called
+def enter_weights(box, slabs, shift, first, last):
     """Parameter at which a ray enters a quantised b-DOP, at least `first`; inf if it misses it or is later than `last`."""
     for k in range(4):
-        enter = ((box >> shift[k]) & 255) * slope[k] + constant[k]
-        leave = ((box >> shift[4 + k]) & 255) * slope[k] + constant[4 + k]
+        enter = ((box >> shift[0, k]) & 255) * slabs[0, k] + slabs[1, k]
+        leave = ((box >> shift[1, k]) & 255) * slabs[0, k] + slabs[2, k]
         first, last = max(first, enter), min(last, leave)
     return first if first <= last else np.inf
 
 
-@njit_inside
+@njit_called
 def enter_box(box, factors, shifts, slab, first, last):
     """The same with the box around the b-DOP in the world."""
     for k in range(3):
-        low = (low_bound(box, factors, shifts, k) - slab[0, k]) * slab[2, k]
-        high = (high_bound(box, factors, shifts, k) - slab[1, k]) * slab[2, k]
+        low = (low_bound(box, factors, shifts, 0, k) - slab[0, k]) * slab[2, k]
+        high = (high_bound(box, factors, shifts, 0, k) - slab[1, k]) * slab[2, k]
         first, last = max(first, min(low, high)), min(last, max(low, high))
     return first if first <= last else np.inf

@@ -10,11 +10,11 @@ from toolkit.compile_kernels import njit
 @njit
 def every_hit(vertices, faces, origins, directions, limit, root, out_ray, out_distance, out_triangle):
     """Hits of the very predicate of the search, on all pairs of a ray and a triangle; returns how many."""
-    ray, axes, slab = np.empty(7), np.empty(3, np.int64), np.empty((3, 7))
+    ray, axes, slab = np.empty(10), np.empty(3, np.int64), np.empty((3, 7))
     weights = np.empty(3)
     count = 0
     for r in range(origins.shape[0]):
-        prepare_ray(origins[r], directions[r], root, ray, axes, slab)
+        prepare_ray(origins, directions, r, root, ray, axes, slab)
         for t in range(faces.shape[0]):
             at = hit_triangle(vertices, faces[t, 0], faces[t, 1], faces[t, 2], ray, axes, weights)
             if at >= 0.0 and at <= limit:
@@ -30,7 +30,7 @@ def brute_hits(posed, origins, directions, limit=np.inf):
     while True:
         arrays = np.empty(room, np.int64), np.empty(room), np.empty(room, np.int64)
         faces = np.ascontiguousarray(posed.surface.vertices, np.int64)
-        root = np.zeros(14)
+        root = np.zeros((1, 14))
         count = every_hit(posed.vertices, faces, origins, directions, limit, root, *arrays)
         if count <= room:
             break
@@ -44,7 +44,7 @@ def brute_hits(posed, origins, directions, limit=np.inf):
 def every_pair(vertices_a, faces_a, vertices_b, faces_b, out_pairs, out_ends):
     """Crossings of the very predicate of the search, on all pairs of triangles; returns how many."""
     a, b = np.empty((3, 3)), np.empty((3, 3))
-    ends, numbers = np.empty(8), np.empty(4, np.int64)
+    ends, numbers, signs = np.empty(8), np.empty(4, np.int64), np.empty((5, 4), np.int64)
     count = 0
     for i in range(faces_a.shape[0]):
         for c in range(3):
@@ -54,7 +54,7 @@ def every_pair(vertices_a, faces_a, vertices_b, faces_b, out_pairs, out_ends):
             for c in range(3):
                 for k in range(3):
                     b[c, k] = vertices_b[faces_b[j, c], k]
-            if cross_triangles(a, b, ends, numbers):
+            if cross_triangles(a, b, signs, ends, numbers):
                 if count < out_pairs.shape[0]:
                     out_pairs[count, 0], out_pairs[count, 1] = i, j
                     for k in range(4):

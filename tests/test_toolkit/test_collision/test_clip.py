@@ -12,6 +12,7 @@ def cut(points, faces, size=5):
     clipped = clip(
         np.asarray(points, float),
         np.asarray(faces, np.int32),
+        edge_numbers(faces),
         nodes,
         tets,
         cell,
@@ -19,6 +20,12 @@ def cut(points, faces, size=5):
         homes,
     )
     return nodes, tets, clipped
+
+
+def edge_numbers(faces):
+    """The number of the edge from each corner to the next, shape (f, 3)."""
+    ends = np.sort(np.stack([faces, np.roll(faces, -1, axis=1)], axis=-1), axis=-1)
+    return np.unique(ends.reshape(-1, 2), axis=0, return_inverse=True)[1].reshape(-1, 3)
 
 
 def vector_areas(x, faces):
