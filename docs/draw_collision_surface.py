@@ -5,8 +5,6 @@ python docs/draw_collision_surface.py
 
 from pathlib import Path
 
-import numpy as np
-
 import toolkit
 from toolkit.outer_faces import face_edges, outer_faces, triangulated
 from toolkit.picture import CAGE_COLOUR, Shape, contact_sheet, render, render_patches, write_png
@@ -20,9 +18,7 @@ def main():
     """Write the picture beside this script."""
     asset = toolkit.build_cage(toolkit.read_mesh(sample_path()), resolution=9)
     surface = asset.collision
-    vertices = np.empty((surface.vertex_number.max() + 1, 3))
-    vertices[surface.vertex_number] = surface.posed(asset.cage_nodes)
-    cut = surface.vertex_number[surface.vertices]
+    vertices, cut = surface.joined(asset.cage_nodes)
     outside = outer_faces(asset.cage_tets, None)
     panels = [
         [Shape(asset.surface_vertices, asset.surface_faces, CLAY)],

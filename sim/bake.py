@@ -23,14 +23,16 @@ COLUMNS = (
     "volume_error",
     "contacts",
     "min_J",
+    "smooth_distance",
     "newton_iterations",
     "linear_iterations",
     "step_seconds",
     "contact_seconds",
     "write_seconds",
 )
-"""What is measured of each frame: energies [J], signed relative error of the volume that is furthest from 0, contacts
-and least det F at its end, iterations of all its steps, and time spent [s]."""
+"""What is measured of each frame: energies [J], signed relative error of the volume that is furthest from 0, contacts,
+least det F and greatest distance of a smooth surface from the one that collides [m] at its end, iterations of all its
+steps, and time spent [s]."""
 CHECKPOINT_SECONDS = 2.0  # a bake that is killed loses no more than this, and a frame
 
 
@@ -230,6 +232,10 @@ class _Run:
             row[5] += len(state.grips)
             least = min(least, determinants(body, state.x).min())
         row[0], row[4], row[6] = frame, max(errors, key=abs), least
+        row[7] = max(
+            skin.smooth_distance(state.x)
+            for skin, state in zip(self.shot.skins, states, strict=True)
+        )
         return row
 
     def _tell(self, checkpoint: Checkpoint, frame: int, substep: int):

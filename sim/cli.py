@@ -124,12 +124,20 @@ def bake(context, scene, dry_run, seed, **options):
 @click.option("--height", type=click.FloatRange(0), help="Of the fall in metres (its own height).")
 @click.option("--resolution", type=click.IntRange(1, 512), help="Cells across the longest side.")
 @click.option("--element", type=click.Choice(["tet", "hex"]), default="tet", show_default=True)
+@click.option(
+    "--surface",
+    type=click.Choice(["barycentric", "mls", "gaussian"]),
+    default="barycentric",
+    show_default=True,
+    help="What is written: the surface that collides, or a smooth one near it.",
+)
 @talk_options
 @click.pass_context
-def drop(context, mesh, preset, height, resolution, element, **options):
+def drop(context, mesh, preset, height, resolution, element, surface, **options):
     """Cage MESH, drop it on the floor and bake it, in one line."""
     console = console_of(context)
-    facts = _run(context, console, _dropped(mesh, preset, height, resolution, element), options)
+    scene = _dropped(mesh, preset, height, resolution, element, surface)
+    facts = _run(context, console, scene, options)
     console.result(facts, _bake_text(facts))
 
 
@@ -243,7 +251,7 @@ def _demo_scene(mesh: Path):
     return scene_of({"body": [body], "collider": [{"kind": "plane"}]}, Path.cwd())
 
 
-def _dropped(mesh: Path, preset: str, height, resolution, element):
+def _dropped(mesh: Path, preset: str, height, resolution, element, surface):
     """A scene in which a mesh falls on the floor."""
     from sim.scene_file import scene_of
     from toolkit.mesh_io import read_mesh
@@ -254,6 +262,7 @@ def _dropped(mesh: Path, preset: str, height, resolution, element):
         "mesh": str(Path(mesh).resolve()),
         "preset": preset,
         "element": element,
+        "surface": surface,
         "location": [0.0, 0.0, fall - float(low[2])],
     }
     if resolution is not None:
@@ -351,6 +360,14 @@ def _listed(paths) -> str:
     return ", ".join(paths) if len(paths) < 4 else f"{paths[0]} to {paths[-1]}"
 
 
+def _smooth_text(facts: dict[str, Any]) -> list[str]:
+    """How far what is seen is from what collides, if that is not the same."""
+    distance = facts["smooth_distance_max"]
+    if distance is None:
+        return []
+    return [f"smooth surface at most {distance:.3g} m from the one that collides"]
+
+
 def _bake_text(facts: dict[str, Any]) -> str:
     step = "" if facts["ms_per_step"] is None else f", {facts['ms_per_step']:.2f} ms per step"
     outputs = {}
@@ -360,6 +377,7 @@ def _bake_text(facts: dict[str, Any]) -> str:
         f"{facts['frames']} frames of {facts['elements']} elements in {facts['seconds']:.1f} s{step}",
         f"volume kept within {facts['volume_error_max']:.2%}, "
         f"at most {facts['contacts_max']} contacts, least det F {facts['min_J']:.2f}",
+        *_smooth_text(facts),
         *facts["warnings"],
         *(f"wrote {_listed(paths)}" for paths in outputs.values()),
         *(f"wrote {facts[name]}" for name in ("preview", "report") if facts[name]),

@@ -151,6 +151,9 @@ def _facts(job: Job, shot: Shot, result: Bake, written: list[Path], seconds: flo
         "volume_error_max": float(np.abs(result.column("volume_error")).max()),
         "contacts_max": int(result.column("contacts").max()),
         "min_J": float(result.column("min_J").min()),
+        "smooth_distance_max": float(result.column("smooth_distance").max())
+        if any(skin.smooth is not None for skin in shot.skins)
+        else None,
         "solver": f"implicit Euler, at most {settings.newton_iterations} Newton steps",
         "elements": sum(len(body.elements.corners) for body in shot.scene.bodies),
         "warnings": list(shot.notes),

@@ -63,6 +63,9 @@ def _table(bake: Bake) -> str:
         "finding contacts": f"{bake.column('contact_seconds').sum():.2f} s",
         "writing": f"{bake.column('write_seconds').sum():.2f} s",
     }
+    apart = bake.column("smooth_distance").max()
+    if apart > 0.0:
+        rows["smooth surface from the one that collides"] = f"{apart:.3g} m"
     cells = "".join(f"<tr><th>{name}<td>{value}" for name, value in rows.items())
     return f"<table>{cells}</table>"
 

@@ -32,8 +32,10 @@ from sim.schema_kinds import (
     Whole,
 )
 from sim.solvers.settings import SolverSettings
+from toolkit.smooth_embedding import METHODS
 
 LAST_FRAME = 1048574  # Blender's, and as far below zero
+SURFACES = ("barycentric", *METHODS)
 ONE_SHOT_LOADS = ("impulse", "velocity", "position")
 THREE_ZEROS = (0.0, 0.0, 0.0)
 PLAIN_FRICTION, PLAIN_RESTITUTION = 0.5, 0.0
@@ -456,6 +458,12 @@ class BodyEntry:
     fit_steps: int = key(Whole(0, 1000), "Passes that pull tets closer to the surface.", 10)
     split: bool = key(Flag(), "Whether parts that share a cell move separately.", True)
     quadrature: int = key(Choice((1, 8)), "Quadrature points of a hex; tets have one.", 1)
+    surface: str = key(
+        Choice(SURFACES),
+        "What is written to files: barycentric is the surface that collides, with facets where elements meet; "
+        "mls and gaussian are smooth, but leave it by a part of a cell, which a bake reports.",
+        "barycentric",
+    )
     pins: tuple[PinEntry, ...] = key(Tables(PinEntry), "What is held or led.", (), name="pin")
     loads: tuple[LoadEntry, ...] = key(Tables(LoadEntry), "What is done to it.", (), name="load")
 

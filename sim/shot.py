@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
 from sim.bodies import SoftBody
@@ -41,6 +42,7 @@ from toolkit.asset import Asset
 from toolkit.asset_file import load_asset
 from toolkit.mesh_io import read_mesh
 from toolkit.prepare import build_cage
+from toolkit.smooth_embedding import smooth_embedding
 from toolkit.version import VERSION
 
 CHANGES = {"impulse": Impulse, "velocity": VelocityChange, "position": PositionChange}
@@ -57,14 +59,25 @@ class Skin:
     """Their weights, shape (v, a)."""
     offset: NDArray[np.float64]
     """What is added [m], shape (v, 3): zero but for vertices without a face, which follow the nearest that has one."""
+    smooth: csr_matrix | None = None
+    """Weights of all nodes to be seen by, shape (v, n); None: it is seen as it collides."""
 
     def positions(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Vertices carried by node positions x (n, 3), shape (v, 3) [m]."""
-        return np.einsum("va,vai->vi", self.weights, x[self.nodes]) + self.offset
+        return self.velocities(x) + self.offset
 
     def velocities(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
         """Vertex velocities of node velocities v (n, 3), shape (v, 3) [m/s]."""
-        return np.einsum("va,vai->vi", self.weights, v[self.nodes])
+        return self._colliding(v) if self.smooth is None else self.smooth @ v
+
+    def smooth_distance(self, x: NDArray[np.float64]) -> float:
+        """How far a vertex is seen from where it collides, at most [m]."""
+        if self.smooth is None:
+            return 0.0
+        return float(np.linalg.norm(self.smooth @ x - self._colliding(x), axis=1).max(initial=0.0))
+
+    def _colliding(self, x):
+        return np.einsum("va,vai->vi", self.weights, x[self.nodes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +182,8 @@ def _body(scene: SceneFile, entry: BodyEntry, clock: _Clock, report):
         restitution=entry.restitution,
         quadrature=entry.quadrature,
     )
-    return body, _skin(asset, source, entry.name, stretch @ rotation.T), (*notes, *said)
+    skin = _skin(asset, source, entry, stretch @ rotation.T)
+    return body, skin, (*notes, *said)
 
 
 def _split(transform):
@@ -325,7 +339,7 @@ def _product(a, b):
     return np.concatenate([[aw * bw - av @ bv], aw * bv + bw * av + np.cross(av, bv)])
 
 
-def _skin(asset: Asset, source, name: str, turned) -> Skin:
+def _skin(asset: Asset, source, entry: BodyEntry, turned) -> Skin:
     """Every vertex of the source in its order; those of faces hang in the cage, others on the nearest of them."""
     count = len(source)
     row = np.full(count, -1)
@@ -344,6 +358,9 @@ def _skin(asset: Asset, source, name: str, turned) -> Skin:
     if start is None:
         start = 3 * np.arange(len(asset.surface_faces) + 1)
         corners = asset.source_vertex[asset.surface_faces].ravel()
-    mesh = ExportMesh(name, count, start, corners, uv, uv_index)
+    mesh = ExportMesh(entry.name, count, start, corners, uv, uv_index)
     weights = asset.embed_weights[row]
-    return Skin(mesh, frozen(nodes.astype(np.int32)), frozen(weights), frozen(offset))
+    smooth = None
+    if entry.surface != "barycentric":
+        smooth = smooth_embedding(asset, entry.surface).matrix[row]
+    return Skin(mesh, frozen(nodes.astype(np.int32)), frozen(weights), frozen(offset), smooth)

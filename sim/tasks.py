@@ -20,7 +20,7 @@ from sim.job import Emit, Job, run_job
 from sim.scene_file import scene_of
 from sim.warm_up import CORNERS
 from toolkit.asset_file import save_asset
-from toolkit.atomic_file import check_writable
+from toolkit.atomic_file import atomic_file, check_writable
 from toolkit.mesh_io import read_mesh
 from toolkit.prepare import build_cage
 from toolkit.version import VERSION
@@ -38,7 +38,9 @@ class CageTask:
     asset: Path
     """.npz to write."""
     settings: dict[str, Any]
-    """See `toolkit.prepare.CageSettings`."""
+    """See `toolkit.prepare.CageSettings`; whether there is a collision surface follows from `patches`."""
+    patches: Path | None = None
+    """.npz to write with the cut surface: vertices (v, 3) [m], faces (t, 3) and the patch of each, shape (t,)."""
 
     @property
     def elements(self) -> set[str]:
@@ -47,7 +49,8 @@ class CageTask:
 
     def run(self, emit: Emit, is_cancelled: Callable[[], bool], helpers=()) -> dict[str, Any]:
         """Returns what the asset's meta knows, and counts."""
-        check_writable(self.asset)
+        for path in filter(None, (self.asset, self.patches)):
+            check_writable(path)
 
         def tell(stage, share):
             if is_cancelled():
@@ -55,8 +58,13 @@ class CageTask:
             emit({"event": "stage", "stage": stage, "fraction": round(float(share), 4)})
 
         mesh = read_mesh(self.mesh)
-        asset = build_cage(mesh, progress=tell, **self.settings)
+        settings = self.settings | {"collision": self.patches is not None}
+        asset = build_cage(mesh, progress=tell, **settings)
         save_asset(asset, self.asset)
+        if self.patches is not None:
+            vertices, faces = asset.collision.joined(asset.cage_nodes)
+            with atomic_file(self.patches) as temporary, open(temporary, "wb") as file:
+                np.savez(file, vertices=vertices, faces=faces, patch=asset.collision.triangle_patch)
         return {
             **asset.meta,
             "warnings": list(dict.fromkeys([*mesh.warnings, *asset.meta["warnings"]])),

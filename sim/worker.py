@@ -35,7 +35,7 @@ from toolkit.errors import ToolkitError
 OK, INTERNAL, BAD_INPUT, INPUT_OUTPUT, INTERRUPTED = 0, 1, 3, 5, 130
 KEYS = {
     "bake": ("scene", "cache", "exports", "preview", "report", "velocities", "resume", "force"),
-    "cage": ("mesh", "asset", "settings"),
+    "cage": ("mesh", "asset", "settings", "patches"),
     "export": ("cache", "exports", "partial"),
     "check": (),
 }
@@ -90,7 +90,13 @@ def _task(task, values, path):
     if task == "check":
         return SelfTest()
     if task == "cage":
-        return CageTask(folder / values["mesh"], folder / values["asset"], values["settings"])
+        patches = values.get("patches")
+        return CageTask(
+            folder / values["mesh"],
+            folder / values["asset"],
+            values["settings"],
+            None if patches is None else folder / str(patches),
+        )
     exports = _exports(values, folder, path)
     if task == "export":
         return ExportTask(folder / values["cache"], exports, bool(values.get("partial")))

@@ -221,9 +221,6 @@ def _check_smooth(asset: Asset) -> None:
     _check_rows(asset.smooth_start, len(asset.smooth_nodes), "smooth_start")
     _check_range(asset.smooth_nodes, len(asset.cage_nodes), "smooth_nodes")
     _check_length(asset, "smooth_weights", len(asset.smooth_nodes))
-    smooth = asset.meta.get("smooth")
-    if not isinstance(smooth, dict) or not isinstance(smooth.get("method"), str):
-        raise AssetError("meta: expected smooth with the method of the smooth weights")
 
 
 def _check_length(asset: Asset, name: str, length: int) -> None:

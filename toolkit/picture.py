@@ -111,12 +111,9 @@ def render_patches(
     surface: CollisionSurface, cage_nodes: ArrayLike, *, width: int = 1200, height: int = 900
 ) -> NDArray[np.uint8]:
     """A picture of the collision surface with a colour for each patch, shape (height, width, 3)."""
-    x = surface.posed(np.asarray(cage_nodes, np.float64))
-    # Copies of a vertex are one here, so that shading is smooth across patches.
-    vertices = np.empty((surface.vertex_number.max() + 1, 3))
-    vertices[surface.vertex_number] = x
     colours = patch_colours(len(surface.patch_area))[surface.triangle_patch]
-    shape = Shape(vertices, surface.vertex_number[surface.vertices], colours)
+    # Vertices are joined, so that shading is smooth across patches.
+    shape = Shape(*surface.joined(np.asarray(cage_nodes, np.float64)), colours)
     return render([shape], width=width, height=height)
 
 

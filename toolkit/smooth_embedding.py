@@ -4,8 +4,8 @@ Barycentric and trilinear weights are continuous, but their slope jumps where el
 bent cage shows it as facets. Two remedies, both as weights over nodes that sum to 1 and reproduce affine motions:
 
     mls         moving least squares: the linear polynomial that fits the nodes around the vertex best.
-                Kaufmann, Martin, Botsch, Gross 2009, doi:10.1016/j.gmod.2009.02.002, as the thesis on interactive
-                co-rotational FEM cites it (sec. 5.3.2).
+                Kaufmann, Martin, Botsch, Gross 2009, "Flexible simulation of deformable models using discontinuous
+                Galerkin FEM", as the thesis on interactive co-rotational FEM cites it (sec. 5.3.2).
     gaussian    linear blend skinning: the affine maps of the elements around the vertex, each with a Gaussian weight of
                 the distance from its centre (thesis on constraint-based bodies for games, sec. 5.3.2).
 
@@ -64,20 +64,20 @@ class SmoothEmbedding:
     """Node indices, ascending in each row, shape (k,)."""
     weights: NDArray[np.float64]
     """Their weights, shape (k,); rows sum to 1."""
+    node_count: int
+    """Nodes that there are, m."""
     parameters: dict[str, Any]
     """Method and what it was made with, see `parameters_of`."""
 
     @cached_property
-    def _matrices(self) -> dict[int, csr_matrix]:
-        return {}
+    def matrix(self) -> csr_matrix:
+        """The weights as a sparse matrix, shape (n, m)."""
+        shape = len(self.start) - 1, self.node_count
+        return csr_matrix((self.weights, self.nodes, self.start), shape)
 
     def positions(self, x: ArrayLike) -> NDArray[np.float64]:
         """Vertices carried by node positions (or velocities) x (m, 3), shape (n, 3)."""
-        x = np.asarray(x, np.float64)
-        if len(x) not in self._matrices:
-            shape = len(self.start) - 1, len(x)
-            self._matrices[len(x)] = csr_matrix((self.weights, self.nodes, self.start), shape)
-        return self._matrices[len(x)] @ x
+        return self.matrix @ np.asarray(x, np.float64)
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,15 @@ class SurfaceDistance:
 
 def smooth_embedding(asset: Asset, method: str = "mls") -> SmoothEmbedding:
     """The smooth embedding of an asset's surface: the one it carries if that is of this method, else a new one."""
-    if asset.smooth_start is not None and asset.meta.get("smooth", {}).get("method") == method:
+    count, kept = len(asset.cage_nodes), asset.meta.get("smooth")
+    is_kept = asset.smooth_start is not None and isinstance(kept, dict)
+    if is_kept and kept.get("method") == method:
         rows = asset.smooth_start, asset.smooth_nodes, asset.smooth_weights
-        return SmoothEmbedding(*rows, asset.meta["smooth"])
+        return SmoothEmbedding(*rows, count, kept)
     rows = smooth_rows(
         asset.cage_nodes, asset.elements, asset.embed_element, asset.embed_weights, method
     )
-    return SmoothEmbedding(*map(frozen, rows), parameters_of(method))
+    return SmoothEmbedding(*map(frozen, rows), count, parameters_of(method))
 
 
 def with_smooth_embedding(asset: Asset, method: str = "mls") -> Asset:

@@ -107,6 +107,8 @@ class JELLYCAGE_PT_body(Sidebar, bpy.types.Panel):
         column.prop(body, "element")
         if body.element == "TET":
             column.prop(body, "fit")
+        column.prop(body, "surface")
+        column.prop(body, "show_patches")
         row = layout.row(align=True)
         text = "Rebuild Cage" if body.role == "BODY" else "Build Cage"
         row.operator("jellycage.build_cage", text=text, icon="MESH_CUBE")

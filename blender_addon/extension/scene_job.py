@@ -163,6 +163,7 @@ class Recording:
             "damping_ratio": body.damping_ratio,
             "friction": body.friction,
             **cage_settings(body),
+            "surface": body.surface.lower(),
             **self._start(obj),
         }
         if body.units == "SIZE":

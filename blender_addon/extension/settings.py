@@ -39,7 +39,16 @@ MATERIAL = (
 """Names of what a material of the user's own keeps."""
 
 BODY = (
-    *("resolution", "element", "fit", *MATERIAL, "paint_group", "paint_low", "paint_high"),
+    *(
+        "resolution",
+        "element",
+        "fit",
+        "surface",
+        *MATERIAL,
+        "paint_group",
+        "paint_low",
+        "paint_high",
+    ),
     *("velocity", "spin", "use_own_motion", "pin_group", "pin_strength"),
 )
 """Names of what changes the result for a body."""
@@ -89,6 +98,33 @@ class JellycageObject(bpy.types.PropertyGroup):
         name="Fit Closely",
         description="Pull the cage of tetrahedra closer to the surface",
         default=True,
+    )
+    surface: EnumProperty(
+        name="Surface",
+        description="What is shown. Collisions use Exact, whatever is shown",
+        items=[
+            (
+                "BARYCENTRIC",
+                "Exact",
+                "The surface that collides. Facets show where the cells of the cage meet and bend",
+            ),
+            (
+                "MLS",
+                "Smooth (MLS)",
+                "Moving least squares: no facets. Leaves the surface that collides, and what it rests on, "
+                "by about a tenth of a cell, up to a fifth of one where the cage bends sharply",
+            ),
+            (
+                "GAUSSIAN",
+                "Smooth (Gaussian)",
+                "Blended cells: no facets. Stays a little closer to the surface that collides than MLS",
+            ),
+        ],
+    )
+    show_patches: BoolProperty(
+        name="Show Patches",
+        description="Build Cage also colours the pieces of the surface that lie in one cell of the cage",
+        default=False,
     )
     cage: PointerProperty(
         name="Cage",

@@ -79,6 +79,28 @@ def cages_are_shown_and_bound_the_surface():
 
 
 @claim
+def patches_are_shown_on_the_surface_and_go_again():
+    obj = dropped()[0]
+    choose(obj)
+    obj.jellycage.show_patches = True
+    assert bpy.ops.jellycage.build_cage() == {"FINISHED"}, addon("running").error
+    cage = obj.jellycage.cage
+    mesh = cage.data
+    obj.data.calc_loop_triangles()
+    area = sum(triangle.area for triangle in obj.data.loop_triangles)
+    assert (
+        abs(sum(polygon.area for polygon in mesh.polygons) / area - 1.0) < 0.02
+    )  # holes are closed
+    assert len(mesh.polygons) > len(obj.data.loop_triangles)
+    assert {polygon.material_index for polygon in mesh.polygons} == set(range(len(mesh.materials)))
+    assert cage.display_type == "TEXTURED" and cage.show_in_front and cage.hide_render
+    obj.jellycage.show_patches = False
+    assert bpy.ops.jellycage.build_cage() == {"FINISHED"}, addon("running").error
+    assert cage.display_type == "WIRE" and not cage.show_in_front
+    assert not obj.jellycage.cage.data.polygons
+
+
+@claim
 def evaluated_vertices_equal_those_of_the_command_line():
     child, objects = addon("child"), dropped()
     folder = played_file(objects[0]).parent

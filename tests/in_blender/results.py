@@ -15,6 +15,7 @@ from claims import (
     bake,
     choose,
     claim,
+    make_body,
     new_scene,
     played_file,
     points_of,
@@ -186,6 +187,25 @@ def bytes_read():
     """What this process has read of files until now."""
     with open("/proc/self/io", encoding="ascii") as file:
         return int(file.readline().split()[1])
+
+
+@claim
+def a_smooth_surface_is_shown_near_the_exact_one():
+    new_scene(LAST)
+    bpy.ops.mesh.primitive_uv_sphere_add(location=(0.0, 0.0, 1.02))
+    ball = make_body(bpy.context.active_object, sag=0.2)
+    found = {}
+    for surface in ("BARYCENTRIC", "MLS", "GAUSSIAN"):
+        ball.jellycage.surface = surface
+        bake()
+        found[surface] = [shown(ball, frame).astype(np.float64) for frame in (1, LAST)]
+    for surface in ("MLS", "GAUSSIAN"):
+        apart = [
+            np.linalg.norm(smooth - exact, axis=1).max()
+            for smooth, exact in zip(found[surface], found["BARYCENTRIC"], strict=True)
+        ]
+        FACTS[f"{surface} from exact"] = [round(distance, 6) for distance in apart]
+        assert apart[0] < 1e-5 and 1e-4 < apart[1] < 0.25, FACTS  # half a cell
 
 
 @claim

@@ -32,7 +32,7 @@ from toolkit.mesh_io import read_mesh
 
 FACTS = {
     *("frames", "seconds", "ms_per_step", "volume_error_max", "contacts_max", "min_J"),
-    *("solver", "warnings", "output"),
+    *("smooth_distance_max", "solver", "warnings", "output"),
 }
 
 
@@ -292,6 +292,23 @@ def test_drop_puts_a_mesh_on_the_floor_in_one_line(folder):
     assert min(lowest) > -0.02 and lowest[-1] < 0.1
     with Image.open("a.png") as image:
         assert image.size == (4 * 360, 3 * 300)  # twelve of the frames
+
+
+def test_drop_with_a_smooth_surface_says_how_far_it_is_from_the_one_that_collides(folder):
+    common = ("drop", "cube.obj", "--resolution", "4", "--frames", "1-8", "--quality", "preview")
+    plain = run(*common, "-o", "a.bake", "--height", "0.05", "--json")
+    smooth = run(*common, "-o", "b.bake", "--height", "0.05", "--surface", "mls", "--json")
+    assert json.loads(plain.stdout)["smooth_distance_max"] is None
+    found = json.loads(smooth.stdout)["smooth_distance_max"]
+    apart = [
+        np.linalg.norm(a[0] - b[0], axis=1).max()
+        for (_, a), (_, b) in zip(
+            all_frames(open_cache("a.bake")), all_frames(open_cache("b.bake")), strict=True
+        )
+    ]
+    assert apart[0] < 1e-6 and found == pytest.approx(max(apart), abs=1e-6) and found > 1e-5
+    text = run(*common, "-o", "b.bake", "--height", "0.05", "--surface", "mls").stdout
+    assert f"smooth surface at most {found:.3g} m from the one that collides" in text
 
 
 def test_drop_refuses_what_is_no_mesh_or_preset(folder):

@@ -67,6 +67,7 @@ element = "hex"
 fit_steps = 3
 split = false
 quadrature = 8
+surface = "mls"
 
 [body.paint.young_modulus]
 low = 1e3
@@ -243,6 +244,7 @@ MALFORMED = {
     'fps = "24"\n' + BEAR: ("fps: expected a number", 'got "24"'),
     "fps = 1979-05-27\n" + BEAR: ("fps: expected a number", "got a date"),
     BEAR + "split = 1": ("body[0].split: expected true or false, got 1", "split = true"),
+    BEAR + 'surface = "smooth"': ('expected "barycentric", "mls" or "gaussian"', 'surface = "bary'),
     BEAR + "quadrature = true": ("body[0].quadrature: expected 1 or 8, got true", "quadrature = 1"),
     BEAR + "name = 5": ("body[0].name: expected a text of 1 to 63 characters", 'name = "bear"'),
     "[[body]]\nmesh = 5": ("body[0].mesh: expected the path of an existing file, got 5", "mesh ="),
@@ -462,7 +464,7 @@ def test_every_key_is_read(shot, tmp_path):
     assert (bear.mass_damping, bear.air_drag) == (0.5, 0.6)
     assert (bear.friction, bear.restitution) == (0.25, 0.75)
     assert bear.resolution == 12 and bear.element == "hex" and bear.fit_steps == 3
-    assert bear.split is False and bear.quadrature == 8
+    assert bear.split is False and bear.quadrature == 8 and bear.surface == "mls"
     assert bear.paint.young_modulus.attribute == "hard"
     assert bear.paint.density.file == tmp_path / "weights.npz"
     assert bear.paint.density.array == "heavy"

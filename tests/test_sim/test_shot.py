@@ -21,6 +21,9 @@ from sim.scene_file import scene_of
 from sim.shot import build_shot, scene_digest
 from sim.solvers.implicit import ImplicitEuler
 from sim.state import start_state
+from toolkit.asset_file import save_asset
+from toolkit.prepare import build_cage
+from toolkit.smooth_embedding import smooth_embedding
 
 UP = np.flatnonzero(CUBE[:, 2] == 1.0)
 HALF = (CUBE[:, 2] > 0.5).astype(float)
@@ -494,3 +497,52 @@ def test_progress_names_the_body_and_rises(tmp_path):
     assert {stage.split(":")[0] for stage, _ in told} == {"left", "right"}
     shares = [share for _, share in told]
     assert shares == sorted(shares) and 0.0 <= shares[0] <= shares[-1] <= 1.0
+
+
+# ---- what is seen
+
+
+@pytest.mark.parametrize("surface", ["mls", "gaussian"])
+@pytest.mark.parametrize("body", TRANSFORMS.values(), ids=list(TRANSFORMS))
+def test_a_smooth_skin_starts_where_the_transform_puts_the_mesh(body, surface, tmp_path):
+    keys = {"mesh": document(tmp_path)["body"][0]["mesh"], "resolution": 4, **body}
+    shot = shot_of(tmp_path, {"body": [{**keys, "surface": surface}]})
+    plain = shot_of(tmp_path, {"body": [keys]})
+    assert shot.skins[0].smooth is not None and plain.skins[0].smooth is None
+    np.testing.assert_allclose(started(shot), started(plain), atol=1e-12)
+    assert shot.digest != plain.digest
+
+
+@pytest.mark.parametrize("surface", ["mls", "gaussian"])
+def test_a_smooth_skin_is_carried_by_the_smooth_weights_velocities_too(surface, tmp_path):
+    shot = tiny_shot(tmp_path, body={"surface": surface})
+    skin, body = shot.skins[0], shot.scene.bodies[0]
+    smooth = smooth_embedding(body.asset, surface)
+    x = body.start_positions() + 0.1 * np.sin(5.0 * body.start_positions()[:, ::-1])
+    rows = np.argsort(body.asset.source_vertex)
+    np.testing.assert_allclose(skin.positions(x), smooth.positions(x)[rows], atol=1e-14)
+    np.testing.assert_allclose(skin.velocities(x), smooth.positions(x)[rows], atol=1e-14)
+    apart = np.linalg.norm(skin.positions(x) - body.surface(x)[rows], axis=1).max()
+    assert skin.smooth_distance(x) == pytest.approx(apart) and apart > 1e-5
+    assert tiny_shot(tmp_path).skins[0].smooth_distance(x) == 0.0
+
+
+def test_vertices_without_a_face_follow_a_smooth_skin_too(tmp_path):
+    vertices = np.vstack([CUBE, [[0.5, 0.5, 1.5]]])
+    mesh = painted_mesh(tmp_path, vertices, QUADS)
+    body = {"mesh": mesh, "resolution": 4, "surface": "mls"}
+    shot = shot_of(tmp_path, {"body": [body]})
+    np.testing.assert_allclose(started(shot), vertices, atol=1e-12)
+
+
+def test_an_asset_with_smooth_weights_is_shown_by_them(tmp_path):
+    asset = build_cage((CUBE, box()[1]), resolution=4, collision=False, smooth="mls")
+    marked = replace(asset, smooth_weights=asset.smooth_weights * 2.0)
+    save_asset(marked, tmp_path / "cube.npz")
+    shots = {
+        surface: shot_of(tmp_path, {"body": [{"asset": "cube.npz", "surface": surface}]})
+        for surface in ("barycentric", "mls", "gaussian")
+    }
+    np.testing.assert_allclose(started(shots["mls"]), 2.0 * CUBE, atol=1e-12)
+    np.testing.assert_allclose(started(shots["barycentric"]), CUBE, atol=1e-12)
+    np.testing.assert_allclose(started(shots["gaussian"]), CUBE, atol=1e-12)

@@ -47,7 +47,25 @@ def test_a_cage_is_built_and_told_about(run, tmp_path):
     asset = load_asset(tmp_path / "cage.npz")
     assert code == 0 and said["event"] == "done" and said["bounding"] is True
     assert (said["elements"], said["nodes"]) == (len(asset.cage_hexes), len(asset.cage_nodes))
-    assert said["warnings"] == []
+    assert said["warnings"] == [] and asset.collision is None
+
+
+def test_patches_are_written_beside_the_cage_if_asked_for(run, tmp_path):
+    document(tmp_path)
+    job = {"task": "cage", "mesh": "cube.obj", "asset": "cage.npz", "settings": {"resolution": 3}}
+    assert run(job | {"patches": "patches.npz"})[0] == 0
+    asset = load_asset(tmp_path / "cage.npz")
+    with np.load(tmp_path / "patches.npz") as cut:
+        assert len(cut["faces"]) == len(cut["patch"]) == len(asset.collision.triangles)
+        assert cut["patch"].max() == len(asset.collision.patch_area) - 1
+        corners = cut["vertices"][cut["faces"]]
+    source = asset.surface_vertices[asset.surface_faces]
+    np.testing.assert_allclose(total_area(corners), total_area(source), rtol=1e-9)
+
+
+def total_area(corners):
+    sides = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    return np.linalg.norm(sides, axis=1).sum() / 2.0
 
 
 @pytest.mark.parametrize(

@@ -220,8 +220,9 @@ def test_settings_reach_the_builder(stages, folder):
     assert stages.settings["cell_size"] == 0.05 and "resolution" not in stages.settings
     assert stages.settings["fit_steps"] == 3 and stages.settings["fit_relaxation"] == 1.0
     assert stages.settings["collision"] is True
-    run("cage", "cube.obj", "-o", "a.npz", "--no-collision")
-    assert stages.settings["collision"] is False
+    assert stages.settings["smooth"] is None
+    run("cage", "cube.obj", "-o", "a.npz", "--no-collision", "--smooth", "gaussian")
+    assert stages.settings["collision"] is False and stages.settings["smooth"] == "gaussian"
 
 
 def test_quiet_says_nothing_but_json_and_errors(stages, folder):

@@ -231,9 +231,8 @@ def test_the_slope_does_not_jump_either_inside_a_whole_part(kind, method):
         slopes["plain"].append(sign * (far - near) / step)
     jumps = {name: np.linalg.norm(b - a, axis=1) for name, (a, b) in slopes.items()}
     # What is left over three steps is the curvature of the bend, and no jump.
-    print(kind, method, jumps["smooth"].max(), np.sort(jumps["smooth"])[-5:], np.median(jumps["plain"]))
     assert jumps["smooth"].max() < 0.02
-    assert np.median(jumps["plain"]) > 0.1
+    assert jumps["plain"].max() > 0.4
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -320,10 +319,10 @@ def test_the_order_of_the_vertices_and_the_number_at_a_time_make_no_difference(m
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_asset_keeps_its_smooth_weights_in_its_file(method, tmp_path):
-    asset = build_cage(ball(2), resolution=4, smooth=method)
+    asset = build_cage(ball(2), resolution=4, collision=False, smooth=method)
     save_asset(asset, tmp_path / "ball.npz")
     loaded = load_asset(tmp_path / "ball.npz")
-    fresh = smooth_embedding(build_cage(ball(2), resolution=4), method)
+    fresh = smooth_embedding(build_cage(ball(2), resolution=4, collision=False), method)
     assert loaded.meta["smooth"] == fresh.parameters and fresh.parameters["method"] == method
     for name in ("start", "nodes", "weights"):
         assert np.array_equal(getattr(loaded, f"smooth_{name}"), getattr(fresh, name))
@@ -345,7 +344,6 @@ def test_without_asking_an_asset_has_no_smooth_weights():
         ({"smooth_start": np.array([0, 1], np.int32)}, "smooth_start: expected"),
         ({"smooth_nodes": -1}, "smooth_nodes: indices"),
         ({"smooth_weights": np.zeros(3)}, "smooth_weights: expected"),
-        ({"meta": {}}, "meta: expected smooth"),
     ],
 )
 def test_broken_smooth_weights_are_refused(changes, words):
@@ -354,6 +352,13 @@ def test_broken_smooth_weights_are_refused(changes, words):
         changes = {"smooth_nodes": np.full_like(asset.smooth_nodes, -1)}
     with pytest.raises(AssetError, match=words):
         replace(asset, **changes)
+
+
+@pytest.mark.parametrize("meta", [{}, {"smooth": "mls"}, {"smooth": {"method": "other"}}])
+def test_weights_of_unknown_origin_are_not_used(meta):
+    asset = with_smooth_embedding(build_cage(ball(1), resolution=3, collision=False))
+    marked = replace(asset, smooth_weights=2.0 * asset.smooth_weights, meta=meta)
+    assert np.array_equal(smooth_embedding(marked).weights, asset.smooth_weights)
 
 
 def test_an_unknown_method_is_refused():

@@ -1,7 +1,7 @@
 """Barycentric bounds (b-DOPs) of triangles inside tets, and the implicit trees that they form.
 
-A seed of the design: barycentric discrete orientation polytopes, an interval [a_i, b_i] for each of the four weights in
-a tet. They hold under every deformation of the tet, so a tree of them is never refitted.
+Thesis 002, sections 5.4.2-5.4.3: barycentric discrete orientation polytopes, an interval [a_i, b_i] for each of the
+four weights in a tet. They hold under every deformation of the tet, so a tree of them is never refitted.
 
 The tree of a patch is the order of its triangles. Triangle i0 is the node of the range [i0, i1): it has children
 [iL, mid) and [mid, i1) with iL = i0 + 1 and mid = iL + (i1 - iL) // 2, of which the left may be empty. Its b-DOP bounds

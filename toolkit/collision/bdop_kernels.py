@@ -155,13 +155,13 @@ def pack(vertices, neighbours, bdop, out_triangles):
             out_triangles[t, 7] = (box >> 32) & WORD_MASK
 
 
-@njit_called
+@njit_inside
 def index_mask(triangles):
     """The bits of the first six words that are indices; all set: no neighbour."""
     return INDEX_MASK if triangles.shape[1] == 6 else WORD_MASK
 
 
-@njit_called
+@njit_inside
 def bdop_of(triangles, t):
     """The 64 bits of the b-DOP that a triangle carries, as a signed integer."""
     if triangles.shape[1] == 6:

@@ -18,21 +18,14 @@ from toolkit.compile_kernels import njit, njit_called
 
 @njit_called
 def cast_in_tet(
-    nodes, tets, inverses, conditions, triangles, vertices, patch_start, triangle_start,
-    e, start, limit, slack, row, found, ray, axes, slab,
-    slabs, shift, factors, shifts, first, last, entry, weights, out_hits, out_triangle,
+    triangles, vertices, patch_start, triangle_start, e, start, limit, slack, row, found, ray, axes,
+    slab, is_flat, slabs, shift, factors, shifts, first, last, entry, out_hits, out_triangle,
 ):  # fmt: skip
-    """Hits of a prepared ray in tet e up to parameter `limit`; returns how many there are now, and the new limit.
+    """Hits of a prepared ray in a prepared tet up to `limit`; returns how many there are now, and the new limit.
 
-    The ray enters the tet at `start`. With row < 0 all hits are kept, from row `found` of the outputs on as far as
-    there are rows; otherwise the first one, in that row.
+    The ray enters tet e at `start`. With row < 0 all hits are kept, from row `found` of the outputs on as far as there
+    are rows; otherwise the first one, in that row.
     """
-    is_flat = not prepare_weights(
-        nodes, tets[e, 3], inverses, conditions, e, start, ray, slabs, shift
-    )
-    if is_flat:
-        prepare_box(nodes, tets, e, 0, factors, shifts)
-        start = 0.0
     mask = index_mask(triangles)
     for patch in range(patch_start[e], patch_start[e + 1]):
         first[0], last[0], entry[0] = triangle_start[patch], triangle_start[patch + 1], -np.inf
@@ -51,14 +44,14 @@ def cast_in_tet(
                 i = np.int64(triangles[t, 0]) & mask
                 j = np.int64(triangles[t, 1]) & mask
                 k = np.int64(triangles[t, 2]) & mask
-                at = hit_triangle(vertices, i, j, k, ray, axes, weights)
+                at, u, v, w = hit_triangle(vertices, i, j, k, ray, axes)
                 if at >= 0.0 and at <= limit:
                     place = found if row < 0 else row
                     if row < 0 or found == 0 or at < limit or t < out_triangle[row]:
                         if place < out_hits.shape[0]:
-                            out_hits[place, 0], out_triangle[place] = at, t
-                            for c in range(3):
-                                out_hits[place, 1 + c] = weights[c]
+                            out_triangle[place], out_hits[place, 0] = t, at
+                            out_hits[place, 1], out_hits[place, 2] = u, v
+                            out_hits[place, 3] = w
                         found += 1
                     if row >= 0:
                         limit = at
@@ -100,7 +93,6 @@ def cast(solid, origins, directions, limits, keep_all, out_start, out_hits, out_
     slabs, shift = np.empty((3, 4)), np.empty((2, 4), np.int64)
     factors, shifts = np.empty((1, 3, 9)), np.empty((1, 3, 6), np.int64)
     first, last, entry = np.empty(128, np.int64), np.empty(128, np.int64), np.empty(128)
-    weights = np.empty(3)
     nodes, tets, inverses, conditions = solid.nodes, solid.tets, solid.inverses, solid.conditions
     triangles, vertices = solid.triangles, solid.vertices
     patch_start, triangle_start = solid.tet_patch_start, solid.patch_triangle_start
@@ -123,10 +115,17 @@ def cast(solid, origins, directions, limits, keep_all, out_start, out_hits, out_
                 continue
             n = todo[count]
             if n >= inner:
+                e, start = n - inner, enter[count]
+                is_flat = not prepare_weights(
+                    nodes, tets[e, 3], inverses, conditions, e, start, ray, slabs, shift
+                )
+                if is_flat:
+                    prepare_box(nodes, tets, e, 0, factors, shifts)
+                    start = 0.0
                 found, limit = cast_in_tet(
-                    nodes, tets, inverses, conditions, triangles, vertices, patch_start, triangle_start,
-                    n - inner, enter[count], limit, slack, row, found, ray, axes, slab,
-                    slabs, shift, factors, shifts, first, last, entry, weights, out_hits, out_triangle,
+                    triangles, vertices, patch_start, triangle_start, e, start, limit, slack, row,
+                    found, ray, axes, slab, is_flat, slabs, shift, factors, shifts, first, last, entry,
+                    out_hits, out_triangle,
                 )  # fmt: skip
                 continue
             left, right = tree[n, 0], tree[n, 1]

@@ -9,28 +9,35 @@ import numpy as np
 from toolkit.collision.bdop_kernels import bdop_of, index_mask
 from toolkit.collision.bounds_kernels import high_bound, low_bound, prepare_axis, prepare_box
 from toolkit.collision.kdop_kernels import AXIS_COUNT
-from toolkit.collision.pairs_kernels import cross_triangles, is_parted
-from toolkit.compile_kernels import njit, njit_called
+from toolkit.collision.pairs_kernels import are_parted, cross_triangles
+from toolkit.collision.predicates_kernels import point_of
+from toolkit.compile_kernels import njit, njit_called, njit_inside
 
 LEAF = 8
 """Pairs of triangles that are tried without looking at bounds."""
 
 
-@njit_called
+@njit_inside
 def overlap_nodes(box_a, box_b, factors, shifts):
     """Whether the bounds of quantised b-DOPs of A and B meet along all prepared directions."""
     for k in range(5):
         axis = 4 - k
-        low, high = low_bound(box_a, factors, shifts, 0, axis), high_bound(box_b, factors, shifts, 1, axis)
+        low, high = (
+            low_bound(box_a, factors, shifts, 0, axis),
+            high_bound(box_b, factors, shifts, 1, axis),
+        )
         if low > high:
             return False
-        low, high = low_bound(box_b, factors, shifts, 1, axis), high_bound(box_a, factors, shifts, 0, axis)
+        low, high = (
+            low_bound(box_b, factors, shifts, 1, axis),
+            high_bound(box_a, factors, shifts, 0, axis),
+        )
         if low > high:
             return False
     return True
 
 
-@njit_called
+@njit_inside
 def bound_triangle(triangles, vertices, t, side, factors, normals, out_bounds):
     """Low and high bounds (2, 5) of a triangle along the prepared directions, whose last two are the normals."""
     mask = index_mask(triangles)
@@ -44,18 +51,25 @@ def bound_triangle(triangles, vertices, t, side, factors, normals, out_bounds):
                 at = vertices[v, k]
             else:
                 at = normals[k - 3, 0] * x + normals[k - 3, 1] * y + normals[k - 3, 2] * z
-            out_bounds[0, k], out_bounds[1, k] = min(out_bounds[0, k], at), max(out_bounds[1, k], at)
+            out_bounds[0, k], out_bounds[1, k] = (
+                min(out_bounds[0, k], at),
+                max(out_bounds[1, k], at),
+            )
     for k in range(3, 5):
         out_bounds[0, k] -= factors[side, k, 8]
         out_bounds[1, k] += factors[side, k, 8]
 
 
 @njit_called
-def find_near(triangles, first, last, side, factors, shifts, bounds, todo, room, out_near):
-    """Triangles in a range of a tree whose nodes meet given bounds; returns how many.
+def find_near(
+    own_triangles, vertices, own, triangles, first, last, side, factors, shifts, normals, bounds,
+    todo, room, out_near,
+):  # fmt: skip
+    """Triangles in a range of a tree of body `side` whose nodes meet triangle `own` of the other; returns how many.
 
     todo: the stack, free from row `room` on.
     """
+    bound_triangle(own_triangles, vertices, own, 1 - side, factors, normals, bounds)
     found, count = 0, room + 1
     todo[room, 0], todo[room, 1] = first, last
     while count > room:
@@ -84,26 +98,23 @@ def find_near(triangles, first, last, side, factors, shifts, bounds, todo, room,
 
 @njit_called
 def try_pair(
-    triangles_a, vertices_a, triangles_b, vertices_b, a, b, found, corners, signs, out_pairs, out_ends
+    triangles_a, vertices_a, triangles_b, vertices_b, a, b, found, signs, out_pairs, out_ends
 ):  # fmt: skip
     """Try triangles a of A and b of B; returns how many pairs cross so far."""
     mask_a, mask_b = index_mask(triangles_a), index_mask(triangles_b)
-    i = np.int64(triangles_a[a, 0]) & mask_a
-    j = np.int64(triangles_a[a, 1]) & mask_a
-    k = np.int64(triangles_a[a, 2]) & mask_a
-    u = np.int64(triangles_b[b, 0]) & mask_b
-    v = np.int64(triangles_b[b, 1]) & mask_b
-    w = np.int64(triangles_b[b, 2]) & mask_b
-    if is_parted(vertices_a, i, j, k, vertices_b, u, v, w):
-        return found
-    if is_parted(vertices_b, u, v, w, vertices_a, i, j, k):
-        return found
-    for c in range(3):
-        corners[0, 0, c], corners[0, 1, c], corners[0, 2, c] = vertices_a[i, c], vertices_a[j, c], vertices_a[k, c]
-        corners[1, 0, c], corners[1, 1, c], corners[1, 2, c] = vertices_b[u, c], vertices_b[v, c], vertices_b[w, c]
-    # The row after the last is scratch when all rows are used up.
+    first = (
+        point_of(vertices_a, np.int64(triangles_a[a, 0]) & mask_a),
+        point_of(vertices_a, np.int64(triangles_a[a, 1]) & mask_a),
+        point_of(vertices_a, np.int64(triangles_a[a, 2]) & mask_a),
+    )
+    second = (
+        point_of(vertices_b, np.int64(triangles_b[b, 0]) & mask_b),
+        point_of(vertices_b, np.int64(triangles_b[b, 1]) & mask_b),
+        point_of(vertices_b, np.int64(triangles_b[b, 2]) & mask_b),
+    )
+    # When all rows are used up the last one is scratch.
     row = min(found, out_pairs.shape[0] - 1)
-    if not cross_triangles(corners[0], corners[1], signs, out_ends[row], out_pairs[row, 2:]):
+    if not cross_triangles(first, second, row, signs, out_ends, out_pairs):
         return found
     out_pairs[row, 0], out_pairs[row, 1] = a, b
     return found + 1
@@ -112,7 +123,7 @@ def try_pair(
 @njit_called
 def cross_patches(
     triangles_a, vertices_a, triangles_b, vertices_b, a, end_a, b, end_b,
-    factors, shifts, normals, bounds, todo, near, corners, signs, out_pairs, out_ends, found,
+    factors, shifts, normals, bounds, todo, near, signs, out_pairs, out_ends, found,
 ):  # fmt: skip
     """Find the crossing pairs of two ranges of triangles whose tets are prepared; returns how many there are so far."""
     todo[0, 0], todo[0, 1], todo[0, 2], todo[0, 3] = a, end_a, b, end_b
@@ -125,24 +136,32 @@ def cross_patches(
         if (end_a - a) * (end_b - b) <= LEAF:
             for i in range(a, end_a):
                 for j in range(b, end_b):
+                    if are_parted(triangles_a, vertices_a, i, triangles_b, vertices_b, j):
+                        continue
                     found = try_pair(
                         triangles_a, vertices_a, triangles_b, vertices_b, i, j, found,
-                        corners, signs, out_pairs, out_ends,
+                        signs, out_pairs, out_ends,
                     )  # fmt: skip
             continue
         # The larger node is opened: its own triangle against the other node, and its children.
         is_a = end_a - a >= end_b - b
         if is_a:
-            bound_triangle(triangles_a, vertices_a, a, 0, factors, normals, bounds)
-            tried = find_near(triangles_b, b, end_b, 1, factors, shifts, bounds, todo, count, near)
+            tried = find_near(
+                triangles_a, vertices_a, a, triangles_b, b, end_b, 1, factors, shifts, normals, bounds,
+                todo, count, near,
+            )  # fmt: skip
         else:
-            bound_triangle(triangles_b, vertices_b, b, 1, factors, normals, bounds)
-            tried = find_near(triangles_a, a, end_a, 0, factors, shifts, bounds, todo, count, near)
+            tried = find_near(
+                triangles_b, vertices_b, b, triangles_a, a, end_a, 0, factors, shifts, normals, bounds,
+                todo, count, near,
+            )  # fmt: skip
         for n in range(tried):
             i, j = (a, near[n]) if is_a else (near[n], b)
+            if are_parted(triangles_a, vertices_a, i, triangles_b, vertices_b, j):
+                continue
             found = try_pair(
                 triangles_a, vertices_a, triangles_b, vertices_b, i, j, found,
-                corners, signs, out_pairs, out_ends,
+                signs, out_pairs, out_ends,
             )  # fmt: skip
         left, end = (a + 1, end_a) if is_a else (b + 1, end_b)
         middle = left + (end - left) // 2
@@ -214,7 +233,7 @@ def cross_tets(solid_a, solid_b, tet_pairs, out_pairs, out_ends):
     """
     factors, shifts = np.empty((2, 5, 9)), np.empty((2, 5, 6), np.int64)
     normals, bounds, todo = np.empty((2, 3)), np.empty((2, 5)), np.empty((256, 4), np.int64)
-    corners, signs = np.empty((2, 3, 3)), np.empty((5, 4), np.int64)
+    signs = np.empty((5, 4), np.int64)
     near = np.empty(max(solid_a.triangles.shape[0], solid_b.triangles.shape[0]), np.int64)
     nodes_a, tets_a, nodes_b, tets_b = solid_a.nodes, solid_a.tets, solid_b.nodes, solid_b.tets
     triangles_a, vertices_a = solid_a.triangles, solid_a.vertices
@@ -236,7 +255,7 @@ def cross_tets(solid_a, solid_b, tet_pairs, out_pairs, out_ends):
                 found = cross_patches(
                     triangles_a, vertices_a, triangles_b, vertices_b,
                     start_a[p], start_a[p + 1], start_b[q], start_b[q + 1],
-                    factors, shifts, normals, bounds, todo, near, corners, signs,
+                    factors, shifts, normals, bounds, todo, near, signs,
                     out_pairs, out_ends, found,
                 )  # fmt: skip
     return found

@@ -1,7 +1,7 @@
 """Bounds of deformed tets along fixed directions, and the coarse hierarchy of 14-DOPs over them.
 
-Otaduy, Germann, Redon, Gross 2007, "Adaptive Deformations with Fast Tight Bounds", through thesis 002, eqs. 5.1-5.2: along
-any direction what lies in a b-DOP is bounded by the sorted projections x0 <= x1 <= x2 <= x3 of the tet's nodes,
+Otaduy, Germann, Redon, Gross 2007, "Adaptive Deformations with Fast Tight Bounds", through thesis 002, eqs. 5.1-5.2:
+along any direction what lies in a b-DOP is bounded by the sorted projections x0 <= x1 <= x2 <= x3 of the tet's nodes,
 
     low  = b0 x0 + a3 x3 + a2 x2 + (1 - b0 - a3 - a2) x1
     high = b3 x3 + a0 x0 + a1 x1 + (1 - b3 - a0 - a1) x2
@@ -16,7 +16,7 @@ import numpy as np
 from toolkit.compile_kernels import njit, njit_called, njit_inside
 
 MARGIN = 1e-14
-"""Rounding of a projected vertex and of its bounds together, over the size of the tet's projections (about 90 units)."""
+"""Rounding of a projected vertex and of its bounds together, over the size of the projections (about 90 units)."""
 AXES = np.array(
     [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1]], np.float64
 )

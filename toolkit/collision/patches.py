@@ -12,6 +12,7 @@ from toolkit.collision.patches_kernels import (
     number_vertices,
     pair_half_edges,
 )
+from toolkit.collision.posed import weight_areas
 from toolkit.collision.surface import CollisionSurface
 from toolkit.topology import edges_of, joined, numbered
 
@@ -54,6 +55,7 @@ def lay_out(clipped: Clipped, nodes, tets, tet_parent, source_face) -> Collision
         patch_centre=centre,
         patch_area=area,
         patch_vector_area=vector,
+        patch_weight_area=weight_areas(start, rows, weights),
         patch_neighbour_start=near_start,
         patch_neighbours=near,
         triangles=pack_triangles(rows, neighbours, bdops),

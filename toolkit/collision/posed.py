@@ -59,14 +59,12 @@ def pose(surface, nodes) -> Posed:
     )
 
 
-def weight_areas(nodes, tets, tet_patch_start, patch_vector_area) -> NDArray[np.float64]:
-    """Vector areas of patches in the space of weights of nodes 0-2 of their tets, shape (p, 3).
+def weight_areas(patch_triangle_start, faces, weights) -> NDArray[np.float64]:
+    """Vector areas of patches in the space of the weights of nodes 0-2 of their tets, shape (p, 3).
 
-    nodes: rest positions [m]. A pose with edges D = [x0 - x3, x1 - x3, x2 - x3] has the vector areas cof(D) times
-    these: thesis 002, appendix A.4, N_s = cof(F) N_m with F = D D_m^-1, without the stray 1/2 there.
+    faces (t, 3): rows of weights (v, 4). A pose with the edges D = [x0 - x3, x1 - x3, x2 - x3] has the vector areas
+    cof(D) times these: thesis 002, appendix A.4, N_s = cof(F) N_m with F = D D_m^-1, without the stray 1/2 there.
     """
-    corners = nodes[tets]
-    edges = corners[:, :3] - corners[:, 3:]  # rows: the transpose of D_m
-    patch_tet = np.repeat(np.arange(len(tets)), np.diff(tet_patch_start))
-    volumes = np.linalg.det(edges)[patch_tet]
-    return np.einsum("pij,pj->pi", edges[patch_tet], patch_vector_area) / volumes[:, None]
+    a, b, c = (weights[faces[:, k], :3] for k in range(3))
+    area = 0.5 * np.cross(b - a, c - a)
+    return np.add.reduceat(area, patch_triangle_start[:-1], axis=0)

@@ -7,7 +7,8 @@ body B, or the point asked for, is shifted by d = (s, s^2, s^3) for an s that is
 tie then has the sign of the first component of a cross product that is not zero. Since one motion decides all
 ties, answers about neighbouring triangles never contradict each other, also where bodies touch or coincide.
 
-What stays 0 after that has no size: a triangle without area, parallel edges. Those meet nothing.
+What stays 0 after that has no size: a triangle without area, parallel edges. Those meet nothing. Points are tuples
+(x, y, z).
 """
 
 import numpy as np
@@ -81,21 +82,27 @@ def sign_of(expansion, count):
     return 1 if expansion[count - 1] > 0.0 else -1
 
 
+@njit_inside
+def point_of(vertices, i):
+    """A vertex as a tuple: handing on rows of arrays costs more than what is done with them here."""
+    return vertices[i, 0], vertices[i, 1], vertices[i, 2]
+
+
 @njit_called
-def set_difference(a, b, out_row):
+def set_difference(a, b, row, out_rows):
     """a - b without rounding: three rounded differences, then what rounding took from them."""
     for k in range(3):
-        out_row[k] = a[k] - b[k]
-        out_row[3 + k] = sum_error(a[k], -b[k], out_row[k])
+        out_rows[row, k] = a[k] - b[k]
+        out_rows[row, 3 + k] = sum_error(a[k], -b[k], out_rows[row, k])
 
 
 @njit_called
 def exact_volume(a, b, c, d):
     """(b - a) x (c - a) . (d - a) to the last digit but one; its sign is exact."""
     rows = np.empty((3, 6))
-    set_difference(b, a, rows[0])
-    set_difference(c, a, rows[1])
-    set_difference(d, a, rows[2])
+    set_difference(b, a, 0, rows)
+    set_difference(c, a, 1, rows)
+    set_difference(d, a, 2, rows)
     expansion = np.empty(200)
     count = 0
     for i in range(3):
@@ -119,8 +126,8 @@ def exact_volume(a, b, c, d):
 def exact_cross_sign(a, b, c, d, axis):
     """Sign of one component of (b - a) x (d - c)."""
     rows = np.empty((2, 6))
-    set_difference(b, a, rows[0])
-    set_difference(d, c, rows[1])
+    set_difference(b, a, 0, rows)
+    set_difference(d, c, 1, rows)
     expansion = np.empty(24)
     i, j = (axis + 1) % 3, (axis + 2) % 3
     count = 0
@@ -190,20 +197,21 @@ def turn_of_edges(a0, a1, b0, b1):
 
 
 @njit_called
-def turn_about(b, c, p, axis):
-    """Sign of the area p b c seen against an axis, with p shifted by the infinitesimal; 0 if b and c are one there."""
-    i, j = (axis + 1) % 3, (axis + 2) % 3
-    left = (b[i] - p[i]) * (c[j] - p[j])
-    right = (b[j] - p[j]) * (c[i] - p[i])
+def turn_about(points, p, vertices, b, c):
+    """Sign of the area p b c in the yz plane, with point p shifted by the infinitesimal; 0 if b and c are one there."""
+    by, bz = vertices[b, 1] - points[p, 1], vertices[b, 2] - points[p, 2]
+    cy, cz = vertices[c, 1] - points[p, 1], vertices[c, 2] - points[p, 2]
+    left, right = by * cz, bz * cy
     area = left - right
     if abs(area) > AREA_ERROR * (abs(left) + abs(right)):
         return 1 if area > 0.0 else -1
-    sign = exact_cross_sign(p, b, p, c, axis)
+    at = point_of(points, p)
+    sign = exact_cross_sign(at, point_of(vertices, b), at, point_of(vertices, c), 0)
     if sign != 0:
         return sign
-    # d area / d p_i = b_j - c_j and d area / d p_j = c_i - b_i; the shift along i outweighs that along j.
-    if b[j] != c[j]:
-        return 1 if b[j] > c[j] else -1
-    if b[i] != c[i]:
-        return 1 if c[i] > b[i] else -1
+    # d area / d p_y = b_z - c_z and d area / d p_z = c_y - b_y; the shift along y outweighs that along z.
+    if vertices[b, 2] != vertices[c, 2]:
+        return 1 if vertices[b, 2] > vertices[c, 2] else -1
+    if vertices[b, 1] != vertices[c, 1]:
+        return 1 if vertices[c, 1] > vertices[b, 1] else -1
     return 0

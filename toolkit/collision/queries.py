@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolkit.arrays import as_points
+from toolkit.collision.bdop import triangle_vertices
 from toolkit.collision.casting_kernels import cast
 from toolkit.collision.crossing_kernels import cross_tets, find_tet_pairs
+from toolkit.collision.nearest_kernels import find_nearest
 from toolkit.collision.posed import Posed
+from toolkit.collision.winding_kernels import wind
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +29,20 @@ class Hits:
     """Triangle of the surface, shape (h,); -1 for none."""
     weights: NDArray[np.float64]
     """Weights of its corners at the hit, shape (h, 3)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """The point of a surface that is nearest to each given one."""
+
+    distance: NDArray[np.float64]
+    """How far away it is [m], shape (n,)."""
+    triangle: NDArray[np.int64]
+    """Triangle that it lies in, shape (n,); the first one of those equally near."""
+    weights: NDArray[np.float64]
+    """Weights of the triangle's corners, shape (n, 3)."""
+    points: NDArray[np.float64]
+    """Where it is [m], shape (n, 3)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +84,33 @@ def all_hits(posed: Posed, origins, directions, *, limit=np.inf) -> Hits:
         room = count
     ray = np.repeat(np.arange(len(origins)), np.diff(start))
     return Hits(ray, hits[:count, 0], triangle[:count], hits[:count, 1:])
+
+
+def closest_points(posed: Posed, points) -> Nearest:
+    """The nearest point of the surface to every given one, shape (n, 3)."""
+    points = as_points(points, "points")
+    nearest, triangle = np.empty((len(points), 4)), np.empty(len(points), np.int64)
+    find_nearest(posed.arrays(), points, nearest, triangle)
+    corners = posed.vertices[triangle_vertices(posed.surface.triangles[triangle])]
+    at = np.einsum("nc,ncx->nx", nearest[:, 1:], corners)
+    return Nearest(np.sqrt(nearest[:, 0]), triangle, nearest[:, 1:], at)
+
+
+def winding_numbers(posed: Posed, points) -> NDArray[np.int64]:
+    """How often a closed surface goes around each point, shape (n,): 1 inside, more where it overlaps itself,
+    less than 0 inside of what is turned inside out.
+
+    Exact for the positions of vertices; on the surface as if the point had been moved by an infinitesimal.
+    """
+    points = as_points(points, "points")
+    winding = np.empty(len(points), np.int64)
+    wind(posed.arrays(), points, winding)
+    return winding
+
+
+def are_inside(posed: Posed, points) -> NDArray[np.bool_]:
+    """Whether each point is inside a closed surface, also where that overlaps itself or is turned inside out."""
+    return winding_numbers(posed, points) != 0
 
 
 def intersecting_pairs(a: Posed, b: Posed) -> Crossings:

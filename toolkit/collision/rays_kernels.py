@@ -10,11 +10,10 @@ Where a tet is too flat for weights to mean much its bounds are taken in the wor
 
 import numpy as np
 
-from toolkit.collision.bdop_kernels import bdop_of, index_mask
-from toolkit.collision.bounds_kernels import high_bound, low_bound, prepare_box
+from toolkit.collision.bounds_kernels import high_bound, low_bound
 from toolkit.collision.kdop_kernels import AXES, AXIS_COUNT
 from toolkit.collision.predicates_kernels import product_error, sum_error
-from toolkit.compile_kernels import njit_called
+from toolkit.compile_kernels import njit_called, njit_inside
 
 ROUNDING = 1e-14
 """Error of slab tests and of sheared corners over the sizes that enter (about 90 units)."""
@@ -48,7 +47,7 @@ def close_area(bx, by, cx, cy, left, right):
     return 0.0
 
 
-@njit_called
+@njit_inside
 def area_about(bx, by, cx, cy):
     """Twice the area of the triangle from the origin to b and c: never 0 unless b = c."""
     left, right = bx * cy, by * cx
@@ -59,27 +58,35 @@ def area_about(bx, by, cx, cy):
 
 
 @njit_called
-def hit_triangle(vertices, i, j, k, ray, axes, out_weights):
-    """Parameter at which a ray hits a triangle, -inf if it does not; the weights of its corners go to out_weights.
+def hit_sheared(ax, ay, az, bx, by, bz, cx, cy, cz):
+    """(z, u, v, w): where the z axis meets a triangle, -inf if it does not, and the weights of corners there."""
+    w = area_about(ax, ay, bx, by)
+    u = area_about(bx, by, cx, cy)
+    if (u > 0.0) != (w > 0.0):
+        return -np.inf, u, w, w
+    v = area_about(cx, cy, ax, ay)
+    if (v > 0.0) != (w > 0.0) or u == 0.0 or v == 0.0 or w == 0.0:
+        return -np.inf, u, v, w
+    scale = 1.0 / (u + v + w)
+    u, v, w = u * scale, v * scale, w * scale
+    return u * az + v * bz + w * cz, u, v, w
+
+
+@njit_inside
+def hit_triangle(vertices, i, j, k, ray, axes):
+    """(t, u, v, w): parameter at which a ray hits a triangle, not in 0..inf if it does not, and weights of corners.
 
     axes: the longest of the ray last; ray: origin, shears along the other two, 1 / direction along it, ...
     """
     x, y, z = axes[0], axes[1], axes[2]
     ox, oy, oz = ray[x], ray[y], ray[z]
     az, bz, cz = vertices[i, z] - oz, vertices[j, z] - oz, vertices[k, z] - oz
-    ax, ay = vertices[i, x] - ox - ray[3] * az, vertices[i, y] - oy - ray[4] * az
-    bx, by = vertices[j, x] - ox - ray[3] * bz, vertices[j, y] - oy - ray[4] * bz
-    u = area_about(ax, ay, bx, by)
-    cx, cy = vertices[k, x] - ox - ray[3] * cz, vertices[k, y] - oy - ray[4] * cz
-    v = area_about(bx, by, cx, cy)
-    if (u > 0.0) != (v > 0.0):
-        return -np.inf
-    w = area_about(cx, cy, ax, ay)
-    if (u > 0.0) != (w > 0.0) or u == 0.0 or v == 0.0 or w == 0.0:
-        return -np.inf
-    scale = 1.0 / (u + v + w)
-    out_weights[0], out_weights[1], out_weights[2] = v * scale, w * scale, u * scale
-    return (v * az + w * bz + u * cz) * scale * ray[5]
+    at, u, v, w = hit_sheared(
+        vertices[i, x] - ox - ray[3] * az, vertices[i, y] - oy - ray[4] * az, az,
+        vertices[j, x] - ox - ray[3] * bz, vertices[j, y] - oy - ray[4] * bz, bz,
+        vertices[k, x] - ox - ray[3] * cz, vertices[k, y] - oy - ray[4] * cz, cz,
+    )  # fmt: skip
+    return (at * ray[5] if at > -np.inf else at), u, v, w
 
 
 @njit_called
@@ -109,7 +116,11 @@ def prepare_ray(origins, directions, r, dops, out_ray, out_axes, out_slab):
     out_ray[5], out_ray[6] = 1.0 / longest, size
     for k in range(AXIS_COUNT):
         at = AXES[k, 0] * origins[r, 0] + AXES[k, 1] * origins[r, 1] + AXES[k, 2] * origins[r, 2]
-        along = AXES[k, 0] * directions[r, 0] + AXES[k, 1] * directions[r, 1] + AXES[k, 2] * directions[r, 2]
+        along = (
+            AXES[k, 0] * directions[r, 0]
+            + AXES[k, 1] * directions[r, 1]
+            + AXES[k, 2] * directions[r, 2]
+        )
         margin = ROUNDING * (size if k < 3 else 6.0 * size)
         out_slab[0, k], out_slab[1, k] = at + margin, at - margin
         # Across a diagonal that a ray runs along only rounding is left of `along`.
@@ -118,7 +129,7 @@ def prepare_ray(origins, directions, r, dops, out_ray, out_axes, out_slab):
     return (SLACK * extent + ROUNDING * size) / abs(longest)
 
 
-@njit_called
+@njit_inside
 def enter_dop(dops, n, slab, limit):
     """Parameter at which a ray enters 14-DOP n, at least 0; inf if it misses it or enters after the limit."""
     first, last = 0.0, limit
@@ -136,10 +147,11 @@ def enter_dop(dops, n, slab, limit):
 
 @njit_called
 def prepare_weights(nodes, apex, inverses, conditions, e, start, ray, out_slabs, out_shift):
-    """Prepare slab tests in the space of weights of tet e, whose last node is `apex`, from `start` on; False if the tet is too flat.
+    """Prepare slab tests in the space of weights of tet e from parameter `start` on; False if the tet is too flat.
 
-    In 256ths of a weight, slab k is entered at out_slabs[0, k] times a byte plus out_slabs[1, k] and left at
-    out_slabs[0, k] times another plus out_slabs[2, k]; the bytes start at out_shift[0, k] and out_shift[1, k].
+    apex: the last node of the tet. In 256ths of a weight, slab k is entered at out_slabs[0, k] times a byte plus
+    out_slabs[1, k] and left at out_slabs[0, k] times another plus out_slabs[2, k]; the bytes start at out_shift[0, k]
+    and out_shift[1, k].
     """
     x = ray[0] + start * ray[7] - nodes[apex, 0]
     y = ray[1] + start * ray[8] - nodes[apex, 1]
@@ -172,9 +184,9 @@ def prepare_weights(nodes, apex, inverses, conditions, e, start, ray, out_slabs,
     return True
 
 
-@njit_called
+@njit_inside
 def enter_weights(box, slabs, shift, first, last):
-    """Parameter at which a ray enters a quantised b-DOP, at least `first`; inf if it misses it or is later than `last`."""
+    """Parameter at which a ray enters a quantised b-DOP, at least `first`; inf if it misses it until `last`."""
     for k in range(4):
         enter = ((box >> shift[0, k]) & 255) * slabs[0, k] + slabs[1, k]
         leave = ((box >> shift[1, k]) & 255) * slabs[0, k] + slabs[2, k]

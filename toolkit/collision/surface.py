@@ -25,6 +25,7 @@ ARRAYS = {
     "patch_centre": (np.float64, (4,), "patches"),
     "patch_area": (np.float64, (), "patches"),
     "patch_vector_area": (np.float64, (3,), "patches"),
+    "patch_weight_area": (np.float64, (3,), "patches"),
     "patch_neighbour_start": (np.int32, (), "patches+1"),
     "patch_neighbours": (np.int32, (), None),
     "triangles": (np.uint32, None, "triangles"),
@@ -60,6 +61,8 @@ class CollisionSurface:
     """Area of each patch at rest [m^2], shape (p,)."""
     patch_vector_area: NDArray[np.float64]
     """Sum of the normals of its triangles times their areas, at rest [m^2], shape (p, 3)."""
+    patch_weight_area: NDArray[np.float64]
+    """The same in the space of the weights of nodes 0-2, shape (p, 3); see `posed.weight_areas`."""
     patch_neighbour_start: NDArray[np.int32]
     """CSR rows of the patches in `patch_neighbours`, shape (p+1,)."""
     patch_neighbours: NDArray[np.int32]
@@ -93,6 +96,12 @@ class CollisionSurface:
         # In the order of the nodes: what a vertex does not hang on adds exactly nothing.
         x = w[:, 0] * corners[:, 0] + w[:, 1] * corners[:, 1]
         return x + w[:, 2] * corners[:, 2] + w[:, 3] * corners[:, 3]
+
+    def joined(self, nodes) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """(positions, triangles) with every vertex once, for node positions (m, 3) [m]."""
+        positions = np.empty((self.vertex_number.max() + 1, 3))
+        positions[self.vertex_number] = self.posed(nodes)
+        return positions, self.vertex_number[self.vertices]
 
     @property
     def vertices(self) -> NDArray[np.int32]:
@@ -165,6 +174,7 @@ def _check(surface: CollisionSurface) -> None:
         "patch_centre",
         "patch_area",
         "patch_vector_area",
+        "patch_weight_area",
         "source_weights",
         "weights",
     ):

@@ -11,6 +11,15 @@ from ..errors import SetupError
 from .starting import Explains, Starts, push_undo
 
 COLLECTION = "Jellycage Cages"
+PATCH_COLOURS = [
+    (0.80, 0.15, 0.12),
+    (0.15, 0.45, 0.80),
+    (0.90, 0.65, 0.10),
+    (0.20, 0.60, 0.25),
+    (0.55, 0.25, 0.70),
+    (0.10, 0.65, 0.65),
+    (0.90, 0.40, 0.55),
+]
 TET_EDGES = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
 HEX_EDGES = [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4)]
 HEX_EDGES += [(0, 4), (1, 5), (2, 6), (3, 7)]
@@ -48,6 +57,8 @@ def build(run, scene, obj):
     np.savez(folder / "mesh.npz", **arrays)
     job = {"task": "cage", "mesh": "mesh.npz", "asset": "cage.npz"}
     job["settings"] = scene_job.cage_settings(body)
+    if body.show_patches:
+        job["patches"] = "patches.npz"
     folders.write_json(folder / "job.json", job)
     try:
         facts = yield from run.work_on(folder / "job.json")
@@ -57,10 +68,15 @@ def build(run, scene, obj):
         with np.load(folder / "cage.npz") as asset:
             nodes = asset["cage_nodes"] / sampling.unit(scene)
             elements = asset["cage_tets" if "cage_tets" in asset else "cage_hexes"]
+        _, stretch = sampling.rigid_part(matrix)
+        to_object = np.linalg.inv(stretch).T
+        show(scene, obj, cage_mesh(obj, nodes @ to_object, elements))
+        if "patches" in job:
+            with np.load(folder / "patches.npz") as cut:
+                vertices = cut["vertices"] / sampling.unit(scene) @ to_object
+                colour_patches(obj.jellycage.cage, vertices, cut["faces"], cut["patch"])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    _, stretch = sampling.rigid_part(matrix)
-    show(scene, obj, nodes @ np.linalg.inv(stretch).T, elements)
     body = obj.jellycage
     body.role = "BODY"
     body.element_count = facts["elements"]
@@ -71,12 +87,17 @@ def build(run, scene, obj):
     return "Cage built"
 
 
-def show(scene, obj, nodes, elements) -> None:
-    """Make or change the object that shows the cage, parented to the body."""
+def cage_mesh(obj, nodes, elements):
+    """The wire of a cage as a mesh."""
     pairs = TET_EDGES if elements.shape[1] == 4 else HEX_EDGES
     edges = np.unique(np.sort(elements[:, pairs].reshape(-1, 2), axis=1), axis=0)
     mesh = bpy.data.meshes.new(f"{obj.name} Cage")
     mesh.from_pydata(nodes.tolist(), edges.tolist(), [])
+    return mesh
+
+
+def show(scene, obj, mesh) -> None:
+    """Make or change the object that shows the cage, parented to the body."""
     cage = obj.jellycage.cage
     if cage is not None and sum(o.jellycage.cage == cage for o in bpy.data.objects) > 1:
         cage = None  # a copy of the body came with the cage of its original
@@ -89,7 +110,28 @@ def show(scene, obj, nodes, elements) -> None:
         bpy.data.meshes.remove(old)
     cage.parent, cage.matrix_parent_inverse = obj, cage.matrix_parent_inverse.Identity(4)
     cage.display_type, cage.hide_render, cage.hide_select = "WIRE", True, True
-    cage.hide_viewport = False
+    cage.hide_viewport, cage.show_in_front = False, False
+
+
+def colour_patches(cage, vertices, faces, patch) -> None:
+    """Let the object that shows the cage show the patches instead, in front of the body, which they coincide with."""
+    mesh = cage.data
+    mesh.clear_geometry()
+    mesh.from_pydata(vertices.tolist(), [], faces.tolist())
+    for number in range(len(PATCH_COLOURS)):
+        mesh.materials.append(patch_material(number))
+    # Patches that meet rarely have numbers next to each other.
+    mesh.polygons.foreach_set("material_index", (patch % len(PATCH_COLOURS)).astype(np.int32))
+    mesh.update()
+    cage.display_type, cage.show_in_front = "TEXTURED", True
+
+
+def patch_material(number):
+    """A material whose colour is that of a solid view; one for all bodies."""
+    name = f"Jellycage Patch {number + 1}"
+    material = bpy.data.materials.get(name) or bpy.data.materials.new(name)
+    material.diffuse_color = (*PATCH_COLOURS[number], 1.0)
+    return material
 
 
 def collection(scene):

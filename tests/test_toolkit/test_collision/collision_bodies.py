@@ -5,6 +5,7 @@ face. Contour vertices lie on lattice edges: what lies on a cage face has weight
 the same weights on the other side.
 """
 
+from functools import cache
 from itertools import permutations
 from types import SimpleNamespace
 
@@ -14,7 +15,9 @@ from toolkit.collision.bdop import build_trees, pack_triangles, tet_bdops
 from toolkit.collision.kdop import build_tet_tree
 from toolkit.collision.posed import weight_areas
 
-STEPS = np.array([np.cumsum([np.eye(3, dtype=int)[i] for i in p], axis=0) for p in permutations(range(3))])
+STEPS = np.array(
+    [np.cumsum([np.eye(3, dtype=int)[i] for i in p], axis=0) for p in permutations(range(3))]
+)
 
 
 def kuhn_block(cells):
@@ -35,8 +38,14 @@ def refined_tet(level):
     for corner in np.ndindex(level, level, level):
         for steps in STEPS:
             y = np.array([corner, *(np.array(corner) + step for step in steps)])
-            if (level >= y[:, 0]).all() and (y[:, 0] >= y[:, 1]).all() and (y[:, 1] >= y[:, 2]).all():
-                found.append(np.stack([level - y[:, 0], y[:, 0] - y[:, 1], y[:, 1] - y[:, 2], y[:, 2]], 1))
+            if (
+                (level >= y[:, 0]).all()
+                and (y[:, 0] >= y[:, 1]).all()
+                and (y[:, 1] >= y[:, 2]).all()
+            ):
+                found.append(
+                    np.stack([level - y[:, 0], y[:, 0] - y[:, 1], y[:, 1] - y[:, 2], y[:, 2]], 1)
+                )
     return np.array(found)
 
 
@@ -56,6 +65,12 @@ def contour(value, weights):
     c, d = outside
     ac, ad, bc, bd = cut(a, c), cut(a, d), cut(b, c), cut(b, d)
     return [[ac, ad, bd], [ac, bd, bc]]
+
+
+@cache
+def wavy_body(radius=0.8, waves=0.1, level=3, is_packed=True):
+    """A wavy ball in the 48 tets of a block of eight cells."""
+    return contour_body(ball(radius, waves=waves), level=level, is_packed=is_packed)
 
 
 def contour_body(field, *, cells=2, level=4, is_packed=True):
@@ -129,7 +144,7 @@ def _laid_out(nodes, tets, patch_count, patch_faces, patch_weights, is_packed):
         patch_triangle_start=triangle_start.astype(np.int32),
         patch_vertex_start=vertex_start.astype(np.int32),
         patch_vector_area=vector,
-        patch_weight_area=weight_areas(nodes, tets, tet_patch_start, vector),
+        patch_weight_area=weight_areas(triangle_start, faces, weights),
         triangles=triangles,
         vertices=faces,
         weights=weights,
@@ -156,7 +171,9 @@ def neighbours_of(faces):
     for t, face in enumerate(faces.tolist()):
         for i in range(3):
             row[face[i], face[(i + 1) % 3]] = t
-    return np.array([[row.get((f[(i + 1) % 3], f[i]), -1) for i in range(3)] for f in faces.tolist()])
+    return np.array(
+        [[row.get((f[(i + 1) % 3], f[i]), -1) for i in range(3)] for f in faces.tolist()]
+    )
 
 
 def ball(radius=0.8, centre=(0.013, -0.021, 0.007), waves=0.0):
@@ -170,7 +187,38 @@ def ball(radius=0.8, centre=(0.013, -0.021, 0.007), waves=0.0):
     return field
 
 
-def deformed(nodes, rng, strength=0.15):
-    """Nodes bent by a random linear map and by random shifts of each."""
-    turn = np.eye(3) + rng.normal(scale=strength, size=(3, 3))
-    return nodes @ turn.T + rng.normal(scale=strength / 2.0, size=nodes.shape)
+POSES = (
+    "bent",
+    "inverted",
+    "flat",
+    "nearly flat",
+    "collapsed",
+    "far",
+    "tiny",
+    "huge",
+    "on a lattice",
+)
+
+
+def posed_nodes(pose, nodes, rng):
+    """Nodes in a random pose of a given kind."""
+    turn = np.eye(3) + rng.normal(scale=0.2, size=(3, 3))
+    x = nodes @ turn.T + rng.normal(scale=0.08, size=nodes.shape)
+    if pose == "inverted":  # in places, and wholly now and then
+        x += rng.normal(scale=0.5, size=x.shape)
+        x[:, 0] *= rng.choice([-1.0, 1.0])
+    elif pose == "flat":
+        x[:, 2] = 0.0
+    elif pose == "nearly flat":
+        x[:, 2] *= 10.0 ** rng.uniform(-12.0, -3.0)
+    elif pose == "collapsed":
+        x[rng.integers(len(x), size=6)] = x[0]
+    elif pose == "far":
+        x += rng.normal(size=3) * 10.0 ** rng.uniform(2.0, 6.0)
+    elif pose == "tiny":
+        x = 1e-6 * x + rng.normal(size=3) * 10.0 ** rng.uniform(-6.0, 0.0)
+    elif pose == "huge":
+        x *= 1e6
+    elif pose == "on a lattice":
+        x = np.round(4.0 * x) / 4.0
+    return x

@@ -1,0 +1,95 @@
+"""Winding numbers of points: the signed count of triangles that the ray along +x from each meets.
+
+Signs are exact, with the point shifted by the infinitesimal of `predicates_kernels`: a ray through an edge or a vertex
+counts one of the triangles there, and a point on the surface is on one side of it.
+"""
+
+import numpy as np
+
+from toolkit.collision.bdop_kernels import bdop_of, index_mask
+from toolkit.collision.bounds_kernels import high_bound, low_bound, prepare_box
+from toolkit.collision.kdop_kernels import AXIS_COUNT
+from toolkit.collision.predicates_kernels import point_of, turn_about, volume_sign
+from toolkit.compile_kernels import njit, njit_called
+
+
+@njit_called
+def count_triangle(points, p, vertices, i, j, k):
+    """1 if the ray leaves the solid through a triangle, -1 if it enters, 0 if it does not meet it."""
+    turn = turn_about(points, p, vertices, i, j)
+    if turn == 0 or turn != turn_about(points, p, vertices, j, k):
+        return 0
+    if turn != turn_about(points, p, vertices, k, i):
+        return 0
+    # The turn is the sign of the normal along x; on the plane itself the shift along x decides.
+    a, b, c = point_of(vertices, i), point_of(vertices, j), point_of(vertices, k)
+    side = volume_sign(a, b, c, point_of(points, p))
+    return turn if side == -turn else 0
+
+
+@njit_called
+def is_ahead(box, factors, shifts, x, y, z):
+    """Whether the ray along +x may meet what is in a quantised b-DOP."""
+    if low_bound(box, factors, shifts, 0, 1) > y or high_bound(box, factors, shifts, 0, 1) < y:
+        return False
+    if low_bound(box, factors, shifts, 0, 2) > z or high_bound(box, factors, shifts, 0, 2) < z:
+        return False
+    return high_bound(box, factors, shifts, 0, 0) >= x
+
+
+@njit_called
+def wind_in_patch(points, p, triangles, vertices, first, last, factors, shifts, todo):
+    """What the triangles of a patch, whose tet is prepared, add to the winding number of point p."""
+    mask, winding, count = index_mask(triangles), 0, 1
+    x, y, z = points[p, 0], points[p, 1], points[p, 2]
+    todo[0, 0], todo[0, 1] = first, last
+    while count > 0:
+        count -= 1
+        t, end = todo[count, 0], todo[count, 1]
+        if not is_ahead(bdop_of(triangles, t), factors, shifts, x, y, z):
+            continue
+        i = np.int64(triangles[t, 0]) & mask
+        j = np.int64(triangles[t, 1]) & mask
+        k = np.int64(triangles[t, 2]) & mask
+        winding += count_triangle(points, p, vertices, i, j, k)
+        middle = t + 1 + (end - t - 1) // 2
+        if middle > t + 1:
+            todo[count, 0], todo[count, 1] = t + 1, middle
+            count += 1
+        if end > middle:
+            todo[count, 0], todo[count, 1] = middle, end
+            count += 1
+    return winding
+
+
+@njit
+def wind(solid, points, out_winding):
+    """Winding numbers of points."""
+    nodes, tets, tree, dops = solid.nodes, solid.tets, solid.tet_tree, solid.dops
+    triangles, vertices = solid.triangles, solid.vertices
+    patch_start, triangle_start = solid.tet_patch_start, solid.patch_triangle_start
+    inner = tree.shape[0]
+    todo, ranges = np.empty(inner + 2, np.int64), np.empty((128, 2), np.int64)
+    factors, shifts = np.empty((1, 3, 9)), np.empty((1, 3, 6), np.int64)
+    for p in range(points.shape[0]):
+        out_winding[p] = 0
+        todo[0], count = 0, 1
+        while count > 0:
+            count -= 1
+            n = todo[count]
+            is_met = dops[n, AXIS_COUNT] >= points[p, 0]
+            for k in range(1, 3):
+                is_met &= dops[n, k] <= points[p, k] and dops[n, AXIS_COUNT + k] >= points[p, k]
+            if not is_met:
+                continue
+            if n < inner:
+                todo[count], todo[count + 1] = tree[n, 0], tree[n, 1]
+                count += 2
+                continue
+            e = n - inner
+            prepare_box(nodes, tets, e, 0, factors, shifts)
+            for patch in range(patch_start[e], patch_start[e + 1]):
+                out_winding[p] += wind_in_patch(
+                    points, p, triangles, vertices, triangle_start[patch], triangle_start[patch + 1],
+                    factors, shifts, ranges,
+                )  # fmt: skip
