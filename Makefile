@@ -54,6 +54,7 @@ test:
 
 verify: $(READY)
 	$(PYTHON) tests/verify.py --meshes $(MESHES)
+	$(PYTHON) tests/verify_collision.py --meshes $(MESHES)
 	$(PYTHON) tests/verify_sim.py --meshes $(MESHES)
 	$(PYTHON) tests/verify_bake.py
 	JELLYCAGE_KILLS=20 $(PYTHON) -m pytest -q tests/test_sim/test_bake_killed.py
@@ -94,6 +95,9 @@ lint: $(READY)
 
 bench: $(READY)
 	$(PYTHON) benchmarks/cage.py --meshes $(MESHES)
+	$(PYTHON) benchmarks/collision.py --meshes $(MESHES)
+	$(PYTHON) benchmarks/table_5_1.py --meshes $(MESHES)
+	$(PYTHON) benchmarks/smooth_embedding.py
 	$(PYTHON) benchmarks/dynamics.py
 	$(PYTHON) benchmarks/degeneration.py --meshes $(MESHES)
 	$(PYTHON) benchmarks/contact.py

@@ -1,4 +1,4 @@
-"""Cages around surface meshes: read a mesh, build its cage, save, load and convert the asset.
+"""Cages around surface meshes: read a mesh, build its cage, save, load and convert the asset, ask its surface.
 
 The names are imported when they are first used, so that the command line answers at once.
 """
@@ -12,11 +12,17 @@ _HOME = {
     "SettingsError": "errors",
     "ToolkitError": "errors",
     "TriMesh": "mesh",
+    "all_hits": "collision.queries",
+    "are_inside": "collision.queries",
     "build_cage": "prepare",
     "cage_mesh": "cage_export",
+    "cast_rays": "collision.queries",
     "check_cage": "quality",
+    "closest_points": "collision.queries",
+    "intersecting_pairs": "collision.queries",
     "load_asset": "asset_file",
     "mesh_report": "repair",
+    "pose": "collision.posed",
     "read_mesh": "mesh_io",
     "save_asset": "asset_file",
     "to_meshio": "mesh",

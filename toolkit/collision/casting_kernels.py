@@ -13,10 +13,10 @@ from toolkit.collision.rays_kernels import (
     prepare_ray,
     prepare_weights,
 )
-from toolkit.compile_kernels import njit, njit_called
+from toolkit.compile_kernels import njit, njit_called, njit_inside
 
 
-@njit_called
+@njit_inside
 def cast_in_tet(
     triangles, vertices, patch_start, triangle_start, e, start, limit, slack, row, found, ray, axes,
     slab, is_flat, slabs, shift, factors, shifts, first, last, entry, out_hits, out_triangle,

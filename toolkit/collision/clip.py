@@ -52,8 +52,9 @@ class Clipped:
 def clip(points, faces, face_edges, nodes, tets, cell, first_tet, homes) -> Clipped:
     """Cut a closed surface along the tets that it lies in; lengths in cells.
 
-    face_edges (f, 3): number of the mesh edge that starts at each corner of a face. tets (e, 4): ascending in each row. cell (e,): copies of one cell have one number, and never meet. first_tet (n,):
-    about where each vertex lies. homes: (start, tets) CSR over faces, the tets that tell copies apart for a face.
+    face_edges (f, 3): number of the mesh edge that starts at each corner of a face. tets (e, 4): ascending in each row.
+    cell (e,): copies of one cell have one number, and never meet. first_tet (n,): about where each vertex lies. homes:
+    (start, tets) CSR over faces, the tets that tell copies apart for a face.
     """
     volumes = tet_volumes(nodes, tets)
     neighbours = face_neighbours(tets, cell)

@@ -13,9 +13,6 @@ from toolkit.collision.pairs_kernels import are_parted, cross_triangles
 from toolkit.collision.predicates_kernels import point_of
 from toolkit.compile_kernels import njit, njit_called, njit_inside
 
-LEAF = 8
-"""Pairs of triangles that are tried without looking at bounds."""
-
 
 @njit_inside
 def overlap_nodes(box_a, box_b, factors, shifts):
@@ -58,6 +55,78 @@ def bound_triangle(triangles, vertices, t, side, factors, normals, out_bounds):
     for k in range(3, 5):
         out_bounds[0, k] -= factors[side, k, 8]
         out_bounds[1, k] += factors[side, k, 8]
+
+
+@njit_inside
+def gather_near(
+    triangles, vertices, first, last, side, factors, normals, reach, out_near, out_bounds, out_reach
+):
+    """Triangles of a range that meet the bounds `reach` (10,): numbers, bounds (n, 10), and bounds of all; their count.
+
+    Bounds are low and high by turns along the five prepared directions.
+    """
+    mask = index_mask(triangles)
+    margin, other_margin = factors[side, 3, 8], factors[side, 4, 8]
+    nx, ny, nz = normals[0, 0], normals[0, 1], normals[0, 2]
+    mx, my, mz = normals[1, 0], normals[1, 1], normals[1, 2]
+    count = 0
+    for k in range(5):
+        out_reach[2 * k], out_reach[2 * k + 1] = np.inf, -np.inf
+    for t in range(first, last):
+        i = np.int64(triangles[t, 0]) & mask
+        j = np.int64(triangles[t, 1]) & mask
+        k = np.int64(triangles[t, 2]) & mask
+        ax, bx, cx = vertices[i, 0], vertices[j, 0], vertices[k, 0]
+        low_x, high_x = min(min(ax, bx), cx), max(max(ax, bx), cx)
+        if low_x > reach[1] or high_x < reach[0]:
+            continue
+        ay, by, cy = vertices[i, 1], vertices[j, 1], vertices[k, 1]
+        low_y, high_y = min(min(ay, by), cy), max(max(ay, by), cy)
+        if low_y > reach[3] or high_y < reach[2]:
+            continue
+        az, bz, cz = vertices[i, 2], vertices[j, 2], vertices[k, 2]
+        low_z, high_z = min(min(az, bz), cz), max(max(az, bz), cz)
+        if low_z > reach[5] or high_z < reach[4]:
+            continue
+        a, b, c = (
+            nx * ax + ny * ay + nz * az,
+            nx * bx + ny * by + nz * bz,
+            nx * cx + ny * cy + nz * cz,
+        )
+        low_n, high_n = min(min(a, b), c) - margin, max(max(a, b), c) + margin
+        if low_n > reach[7] or high_n < reach[6]:
+            continue
+        a, b, c = (
+            mx * ax + my * ay + mz * az,
+            mx * bx + my * by + mz * bz,
+            mx * cx + my * cy + mz * cz,
+        )
+        low_m, high_m = min(min(a, b), c) - other_margin, max(max(a, b), c) + other_margin
+        if low_m > reach[9] or high_m < reach[8]:
+            continue
+        out_near[count] = t
+        out_bounds[count, 0], out_bounds[count, 1] = low_x, high_x
+        out_bounds[count, 2], out_bounds[count, 3] = low_y, high_y
+        out_bounds[count, 4], out_bounds[count, 5] = low_z, high_z
+        out_bounds[count, 6], out_bounds[count, 7] = low_n, high_n
+        out_bounds[count, 8], out_bounds[count, 9] = low_m, high_m
+        for d in range(5):
+            out_reach[2 * d] = min(out_reach[2 * d], out_bounds[count, 2 * d])
+            out_reach[2 * d + 1] = max(out_reach[2 * d + 1], out_bounds[count, 2 * d + 1])
+        count += 1
+    return count
+
+
+@njit_inside
+def meet(bounds, i, others, j):
+    """Whether two rows of bounds meet along all five directions."""
+    return (
+        bounds[i, 0] <= others[j, 1] and others[j, 0] <= bounds[i, 1]
+        and bounds[i, 2] <= others[j, 3] and others[j, 2] <= bounds[i, 3]
+        and bounds[i, 4] <= others[j, 5] and others[j, 4] <= bounds[i, 5]
+        and bounds[i, 6] <= others[j, 7] and others[j, 6] <= bounds[i, 7]
+        and bounds[i, 8] <= others[j, 9] and others[j, 8] <= bounds[i, 9]
+    )  # fmt: skip
 
 
 @njit_called
@@ -122,8 +191,9 @@ def try_pair(
 
 @njit_called
 def cross_patches(
-    triangles_a, vertices_a, triangles_b, vertices_b, a, end_a, b, end_b,
-    factors, shifts, normals, bounds, todo, near, signs, out_pairs, out_ends, found,
+    triangles_a, vertices_a, triangles_b, vertices_b, a, end_a, b, end_b, leaf,
+    factors, shifts, normals, bounds, todo, near, other_near, boxes_a, boxes_b, reach, signs,
+    out_pairs, out_ends, found,
 ):  # fmt: skip
     """Find the crossing pairs of two ranges of triangles whose tets are prepared; returns how many there are so far."""
     todo[0, 0], todo[0, 1], todo[0, 2], todo[0, 3] = a, end_a, b, end_b
@@ -133,9 +203,48 @@ def cross_patches(
         a, end_a, b, end_b = todo[count, 0], todo[count, 1], todo[count, 2], todo[count, 3]
         if not overlap_nodes(bdop_of(triangles_a, a), bdop_of(triangles_b, b), factors, shifts):
             continue
-        if (end_a - a) * (end_b - b) <= LEAF:
-            for i in range(a, end_a):
-                for j in range(b, end_b):
+        if (end_a - a) * (end_b - b) <= leaf:
+            box = bdop_of(triangles_b, b)
+            for k in range(5):
+                reach[0, 2 * k] = low_bound(box, factors, shifts, 1, k)
+                reach[0, 2 * k + 1] = high_bound(box, factors, shifts, 1, k)
+            near_a = gather_near(
+                triangles_a,
+                vertices_a,
+                a,
+                end_a,
+                0,
+                factors,
+                normals,
+                reach[0],
+                near,
+                boxes_a,
+                reach[1],
+            )
+            near_b = (
+                gather_near(
+                    triangles_b,
+                    vertices_b,
+                    b,
+                    end_b,
+                    1,
+                    factors,
+                    normals,
+                    reach[1],
+                    other_near,
+                    boxes_b,
+                    reach[2],
+                )
+                if near_a > 0
+                else 0
+            )
+            for n in range(near_a if near_b > 0 else 0):
+                if not meet(boxes_a, n, reach, 2):
+                    continue
+                for m in range(near_b):
+                    if not meet(boxes_a, n, boxes_b, m):
+                        continue
+                    i, j = near[n], other_near[m]
                     if are_parted(triangles_a, vertices_a, i, triangles_b, vertices_b, j):
                         continue
                     found = try_pair(
@@ -225,7 +334,7 @@ def find_tet_pairs(tree_a, dops_a, tree_b, dops_b, out_tets):
 
 
 @njit
-def cross_tets(solid_a, solid_b, tet_pairs, out_pairs, out_ends):
+def cross_tets(solid_a, solid_b, tet_pairs, leaf, out_pairs, out_ends):
     """Find all crossing pairs of triangles in pairs of tets; returns how many there are (stores those that fit).
 
     Rows of out_pairs (k, 6): triangle of A, of B, body and edge of the first end, of the second. Rows of out_ends
@@ -233,7 +342,12 @@ def cross_tets(solid_a, solid_b, tet_pairs, out_pairs, out_ends):
     """
     factors, shifts = np.empty((2, 5, 9)), np.empty((2, 5, 6), np.int64)
     normals, bounds, todo = np.empty((2, 3)), np.empty((2, 5)), np.empty((256, 4), np.int64)
-    signs = np.empty((5, 4), np.int64)
+    signs, reach = np.empty((5, 4), np.int64), np.empty((3, 10))
+    other_near, boxes_a, boxes_b = (
+        np.empty(leaf, np.int64),
+        np.empty((leaf, 10)),
+        np.empty((leaf, 10)),
+    )
     near = np.empty(max(solid_a.triangles.shape[0], solid_b.triangles.shape[0]), np.int64)
     nodes_a, tets_a, nodes_b, tets_b = solid_a.nodes, solid_a.tets, solid_b.nodes, solid_b.tets
     triangles_a, vertices_a = solid_a.triangles, solid_a.vertices
@@ -254,8 +368,8 @@ def cross_tets(solid_a, solid_b, tet_pairs, out_pairs, out_ends):
                     prepare_axis(nodes_b, tets_b, f, x, y, z, 1, 3 + k, factors, shifts)
                 found = cross_patches(
                     triangles_a, vertices_a, triangles_b, vertices_b,
-                    start_a[p], start_a[p + 1], start_b[q], start_b[q + 1],
-                    factors, shifts, normals, bounds, todo, near, signs,
-                    out_pairs, out_ends, found,
+                    start_a[p], start_a[p + 1], start_b[q], start_b[q + 1], leaf,
+                    factors, shifts, normals, bounds, todo, near, other_near, boxes_a, boxes_b, reach,
+                    signs, out_pairs, out_ends, found,
                 )  # fmt: skip
     return found

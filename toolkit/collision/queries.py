@@ -16,6 +16,10 @@ from toolkit.collision.nearest_kernels import find_nearest
 from toolkit.collision.posed import Posed
 from toolkit.collision.winding_kernels import wind
 
+LEAF = 8192
+"""Pairs of triangles of two nodes from which on trees are left. The thesis takes 8 and tries them all; here triangles
+that do not reach the other node's bounds are dropped first, which pays for far larger nodes."""
+
 
 @dataclass(frozen=True, eq=False)
 class Hits:
@@ -113,18 +117,18 @@ def are_inside(posed: Posed, points) -> NDArray[np.bool_]:
     return winding_numbers(posed, points) != 0
 
 
-def intersecting_pairs(a: Posed, b: Posed) -> Crossings:
+def intersecting_pairs(a: Posed, b: Posed, *, leaf: int = LEAF) -> Crossings:
     """All pairs of crossing triangles of two surfaces, by triangle of A, then of B.
 
     Exact for the positions of vertices. What only touches is decided as if B had been moved by an infinitesimal
     (`predicates_kernels`), so that segments always form closed curves on closed surfaces. Triangles without area
-    cross others along a point.
+    cross others along a point. leaf: see `LEAF`; it changes the time alone.
     """
     solid_a, solid_b = a.arrays(), b.arrays()
     trees = solid_a.tet_tree, solid_a.dops, solid_b.tet_tree, solid_b.dops
     tets = _as_many_as_found(lambda out: find_tet_pairs(*trees, out), (2, np.int64))[0]
     pairs, ends = _as_many_as_found(
-        lambda *out: cross_tets(solid_a, solid_b, tets, *out), (6, np.int64), (8, np.float64)
+        lambda *out: cross_tets(solid_a, solid_b, tets, leaf, *out), (6, np.int64), (8, np.float64)
     )
     order = np.lexsort([pairs[:, 1], pairs[:, 0]])
     pairs, ends = pairs[order], ends[order]

@@ -57,7 +57,7 @@ def area_about(bx, by, cx, cy):
     return close_area(bx, by, cx, cy, left, right)
 
 
-@njit_called
+@njit_inside
 def hit_sheared(ax, ay, az, bx, by, bz, cx, cy, cz):
     """(z, u, v, w): where the z axis meets a triangle, -inf if it does not, and the weights of corners there."""
     w = area_about(ax, ay, bx, by)
@@ -145,7 +145,7 @@ def enter_dop(dops, n, slab, limit):
     return first if first <= last else np.inf
 
 
-@njit_called
+@njit_inside
 def prepare_weights(nodes, apex, inverses, conditions, e, start, ray, out_slabs, out_shift):
     """Prepare slab tests in the space of weights of tet e from parameter `start` on; False if the tet is too flat.
 

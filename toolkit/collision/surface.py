@@ -90,7 +90,7 @@ class CollisionSurface:
         _check(self)
 
     def posed(self, nodes) -> NDArray[np.float64]:
-        """Positions of the vertices for node positions (m, 3) [m], copies of one vertex alike to the bit, shape (v, 3)."""
+        """Positions of the vertices for node positions (m, 3) [m], copies alike to the bit, shape (v, 3)."""
         corners = nodes[self.tets[self.vertex_tet]]
         w = self.weights[:, :, None]
         # In the order of the nodes: what a vertex does not hang on adds exactly nothing.

@@ -40,6 +40,9 @@ def assert_same_as_brute_force(a, b):
         crossings.ends.reshape(-1, 6) == ends[:, 2:]
     ).all()
     assert_closed(crossings)
+    for leaf in (1, 8):  # deep into the trees
+        again = intersecting_pairs(a, b, leaf=leaf)
+        assert (again.triangle == crossings.triangle).all() and (again.ends == crossings.ends).all()
     return crossings
 
 
