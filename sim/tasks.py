@@ -61,7 +61,7 @@ class CageTask:
         settings = self.settings | {"collision": self.patches is not None}
         asset = build_cage(mesh, progress=tell, **settings)
         save_asset(asset, self.asset)
-        if self.patches is not None:
+        if asset.collision is not None:
             vertices, faces = asset.collision.joined(asset.cage_nodes)
             with atomic_file(self.patches) as temporary, open(temporary, "wb") as file:
                 np.savez(file, vertices=vertices, faces=faces, patch=asset.collision.triangle_patch)

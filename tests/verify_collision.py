@@ -97,7 +97,7 @@ def verify_queries(out):
             size, middle = np.ptp(x, axis=0), x.mean(axis=0)
             one, two = pose(body, x), pose(other, y + 0.2 * size * rng.normal(size=3))
             origins = middle + size * rng.normal(size=(20, 3))
-            directions = size * rng.normal(size=(20, 3))
+            directions = middle - origins + 0.3 * size * rng.normal(size=(20, 3))
             hits, brute = (
                 toolkit.all_hits(one, origins, directions),
                 brute_hits(one, origins, directions),
@@ -139,7 +139,7 @@ def verify_real_bodies(out, trials=10):
 
 def verify_smooth(out):
     """Affine motions and normal jumps of the smooth surfaces, on a bent ball."""
-    asset = toolkit.build_cage(ball(5), resolution=8)
+    asset = toolkit.build_cage(ball(7), resolution=8)
     rng = np.random.default_rng(0)
     matrix, shift = rng.normal(size=(3, 3)), rng.normal(size=3)
     moved = asset.cage_nodes @ matrix + shift

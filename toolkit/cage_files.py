@@ -10,6 +10,7 @@ import click
 
 from toolkit.atomic_file import check_writable
 from toolkit.console import Console, progress_of
+from toolkit.errors import MeshError
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ def write_outputs(
 def _write_picture(asset, path: Path, colours_patches: bool) -> None:
     from toolkit import picture
 
+    if colours_patches and asset.collision is None:
+        raise MeshError("there are no patches to colour; leave out --png-patches")
     if colours_patches:
         image = picture.render_patches(asset.collision, asset.cage_nodes)
     else:

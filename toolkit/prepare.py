@@ -8,7 +8,7 @@ import numpy as np
 
 from toolkit.arrays import ragged
 from toolkit.asset import Asset
-from toolkit.collision.clip import clip
+from toolkit.collision.clip import CutError, clip
 from toolkit.collision.patches import lay_out
 from toolkit.collision.surface import CollisionSurface
 from toolkit.embedding import EMPTY, Embedding, embed
@@ -97,8 +97,12 @@ def build_cage(mesh, *, progress=None, **settings) -> Asset:
         nodes = hexes.nodes
     if settings.collision:
         report("cutting", 0.8)
-        collision = _collision(solid, grid, surface, elements, hexes, nodes, embedding)
-        asset = replace(asset, collision=collision)
+        try:
+            collision = _collision(solid, grid, surface, elements, hexes, nodes, embedding)
+            asset = replace(asset, collision=collision)
+        except CutError as error:
+            warnings = [*asset.meta["warnings"], f"No collision surface: {error}."]
+            asset = replace(asset, meta={**asset.meta, "warnings": warnings})
     report("checking", 0.9)
     asset = _checked(asset)
     return asset if settings.smooth is None else with_smooth_embedding(asset, settings.smooth)

@@ -16,6 +16,27 @@ from toolkit.collision.rays_kernels import (
 from toolkit.compile_kernels import njit, njit_called, njit_inside
 
 
+def njit_borrowing(function):
+    """`njit` for a kernel that makes no arrays: without counting who holds those that it is given.
+
+    What is put inside (`njit_inside`) would count every array it is handed, at each call, with locked instructions.
+    """
+    kernel = njit(function)
+    kernel.targetoptions["_nrt"] = False
+    return kernel
+
+
+@njit_inside
+def enter_bdop(triangles, t, slack, until, slab, is_flat, slabs, shift, factors, shifts):
+    """Parameter after the start at which a prepared ray enters the b-DOP of triangle t; inf: not until `until`."""
+    box = bdop_of(triangles, t)
+    if is_flat:
+        at = enter_box(box, factors, shifts, slab, 0.0, until)
+    else:
+        at = enter_weights(box, slabs, shift, -slack, until)
+    return at
+
+
 @njit_inside
 def cast_in_tet(
     triangles, vertices, patch_start, triangle_start, e, start, limit, slack, row, found, ray, axes,
@@ -28,71 +49,70 @@ def cast_in_tet(
     """
     mask = index_mask(triangles)
     for patch in range(patch_start[e], patch_start[e + 1]):
-        first[0], last[0], entry[0] = triangle_start[patch], triangle_start[patch + 1], -np.inf
+        t, end = np.uint32(triangle_start[patch]), np.uint32(triangle_start[patch + 1])
         until = limit + slack - start
-        count, is_root = 1, True
-        while count > 0:
-            count -= 1
-            if entry[count] > until:
-                continue
-            t, end = first[count], last[count]
-            left = t + 1
-            middle = left + (end - left) // 2
-            if is_root:
-                left = middle = t
-            else:
-                i = np.int64(triangles[t, 0]) & mask
-                j = np.int64(triangles[t, 1]) & mask
-                k = np.int64(triangles[t, 2]) & mask
-                at, u, v, w = hit_triangle(vertices, i, j, k, ray, axes)
-                if at >= 0.0 and at <= limit:
-                    place = found if row < 0 else row
-                    if row < 0 or found == 0 or at < limit or t < out_triangle[row]:
-                        if place < out_hits.shape[0]:
-                            out_triangle[place], out_hits[place, 0] = t, at
-                            out_hits[place, 1], out_hits[place, 2] = u, v
-                            out_hits[place, 3] = w
-                        found += 1
-                    if row >= 0:
-                        limit = at
-                        until = limit + slack - start
-            is_root = False
-            # The children that the ray enters, the nearer one on top.
-            near = np.inf
-            for child in range(2):
-                begin, stop = (left, middle) if child == 0 else (middle, end)
-                if begin >= stop:
-                    continue
-                box = bdop_of(triangles, begin)
-                if is_flat:
-                    far = enter_box(box, factors, shifts, slab, 0.0, until)
-                else:
-                    far = enter_weights(box, slabs, shift, -slack, until)
-                if far == np.inf:
-                    continue
-                top = count
-                if far > near:
+        far = enter_bdop(triangles, t, slack, until, slab, is_flat, slabs, shift, factors, shifts)
+        if far == np.inf:
+            continue
+        count = 0
+        while True:
+            i = np.int64(triangles[t, 0]) & mask
+            j = np.int64(triangles[t, 1]) & mask
+            k = np.int64(triangles[t, 2]) & mask
+            at, u, v, w = hit_triangle(vertices, i, j, k, ray, axes)
+            if at >= 0.0 and at <= limit:
+                place = found if row < 0 else row
+                if row < 0 or found == 0 or at < limit or t < out_triangle[row]:
+                    if place < out_hits.shape[0]:
+                        out_triangle[place], out_hits[place, 0] = t, at
+                        out_hits[place, 1], out_hits[place, 2] = u, v
+                        out_hits[place, 3] = w
+                    found += 1
+                if row >= 0:
+                    limit = at
+                    until = limit + slack - start
+            # On with the child that the ray enters first; the other one waits.
+            left, near, far = np.uint32(t + 1), np.inf, np.inf
+            middle = np.uint32(left + ((end - left) >> 1))
+            if left < end:
+                far = enter_bdop(
+                    triangles, middle, slack, until, slab, is_flat, slabs, shift, factors, shifts
+                )
+            if left < middle:
+                near = enter_bdop(
+                    triangles, left, slack, until, slab, is_flat, slabs, shift, factors, shifts
+                )
+            if near < np.inf:
+                t = left
+                if far < near:
                     first[count], last[count], entry[count] = left, middle, near
-                    top -= 1
-                first[top], last[top], entry[top] = begin, stop, far
-                count, near = count + 1, far
+                    t, count = middle, count + 1
+                elif far < np.inf:
+                    first[count], last[count], entry[count] = middle, end, far
+                    end, count = middle, count + 1
+                else:
+                    end = middle
+                continue
+            if far < np.inf:
+                t = middle
+                continue
+            count -= 1
+            while count >= 0 and entry[count] > until:
+                count -= 1
+            if count < 0:
+                break
+            t, end = first[count], last[count]
     return found, limit
 
 
-@njit
-def cast(solid, origins, directions, limits, keep_all, out_start, out_hits, out_triangle):
-    """Cast rays; out_hits (h, 4): parameter and corner weights of hits, out_triangle (h,).
-
-    With keep_all: hits of ray r are rows out_start[r] to out_start[r + 1], by parameter and then by triangle; returns
-    how many there are (stores those that fit). Otherwise row r is the first hit of ray r, triangle -1 if none.
-    """
+@njit_borrowing
+def cast_with(
+    solid, origins, directions, limits, keep_all, ray, axes, slab, todo, enter, slabs, shift,
+    factors, shifts, first, last, entry, out_start, out_hits, out_triangle,
+):  # fmt: skip
+    """`cast` with room for a prepared ray and tet, and for what waits in both hierarchies."""
     tree, dops = solid.tet_tree, solid.dops
     inner = tree.shape[0]
-    ray, axes, slab = np.empty(10), np.empty(3, np.int64), np.empty((3, AXIS_COUNT))
-    todo, enter = np.empty(inner + 2, np.int64), np.empty(inner + 2)
-    slabs, shift = np.empty((3, 4)), np.empty((2, 4), np.int64)
-    factors, shifts = np.empty((1, 3, 9)), np.empty((1, 3, 6), np.int64)
-    first, last, entry = np.empty(128, np.int64), np.empty(128, np.int64), np.empty(128)
     nodes, tets, inverses, conditions = solid.nodes, solid.tets, solid.inverses, solid.conditions
     triangles, vertices = solid.triangles, solid.vertices
     patch_start, triangle_start = solid.tet_patch_start, solid.patch_triangle_start
@@ -107,42 +127,65 @@ def cast(solid, origins, directions, limits, keep_all, out_start, out_hits, out_
         slack = prepare_ray(origins, directions, r, dops, ray, axes, slab)
         count = 0
         if slack >= 0.0:
-            todo[0], enter[0] = 0, enter_dop(dops, 0, slab, limit + slack)
+            todo[0], enter[0] = 0, enter_dop(dops, np.uint32(0), slab, limit + slack)
             count = 1 if enter[0] < np.inf else 0
         while count > 0:
             count -= 1
             if enter[count] > limit + slack:
                 continue
             n = todo[count]
-            if n >= inner:
-                e, start = n - inner, enter[count]
-                is_flat = not prepare_weights(
-                    nodes, tets[e, 3], inverses, conditions, e, start, ray, slabs, shift
-                )
-                if is_flat:
-                    prepare_box(nodes, tets, e, 0, factors, shifts)
-                    start = 0.0
-                found, limit = cast_in_tet(
-                    triangles, vertices, patch_start, triangle_start, e, start, limit, slack, row,
-                    found, ray, axes, slab, is_flat, slabs, shift, factors, shifts, first, last, entry,
-                    out_hits, out_triangle,
-                )  # fmt: skip
+            start = enter[count]
+            while n < inner:
+                # On with the child that the ray enters first; the other one waits.
+                left, right = np.uint32(tree[n, 0]), np.uint32(tree[n, 1])
+                near = enter_dop(dops, left, slab, limit + slack)
+                far = enter_dop(dops, right, slab, limit + slack)
+                if far < near:
+                    near, far, left, right = far, near, right, left
+                n, start = left, near
+                if near == np.inf:
+                    break
+                if far < np.inf:
+                    todo[count], enter[count] = right, far
+                    count += 1
+            if start == np.inf:
                 continue
-            left, right = tree[n, 0], tree[n, 1]
-            near = enter_dop(dops, left, slab, limit + slack)
-            far = enter_dop(dops, right, slab, limit + slack)
-            if far < near:
-                near, far, left, right = far, near, right, left
-            if far < np.inf:
-                todo[count], enter[count] = right, far
-                count += 1
-            if near < np.inf:
-                todo[count], enter[count] = left, near
-                count += 1
+            e = n - inner
+            is_flat = not prepare_weights(
+                nodes, tets[e, 3], inverses, conditions, e, start, ray, slabs, shift
+            )
+            if is_flat:
+                prepare_box(nodes, tets, e, 0, factors, shifts)
+                start = 0.0
+            found, limit = cast_in_tet(
+                triangles, vertices, patch_start, triangle_start, e, start, limit, slack, row,
+                found, ray, axes, slab, is_flat, slabs, shift, factors, shifts, first, last, entry,
+                out_hits, out_triangle,
+            )  # fmt: skip
         if keep_all and found <= out_triangle.shape[0]:
             sort_hits(out_start[r], found, out_hits, out_triangle)
     out_start[out_start.shape[0] - 1] = found
     return found
+
+
+@njit
+def cast(solid, origins, directions, limits, keep_all, out_start, out_hits, out_triangle):
+    """Cast rays; out_hits (h, 4): parameter and corner weights of hits, out_triangle (h,).
+
+    With keep_all: hits of ray r are rows out_start[r] to out_start[r + 1], by parameter and then by triangle; returns
+    how many there are (stores those that fit). Otherwise row r is the first hit of ray r, triangle -1 if none.
+    """
+    # Indices without a sign, so that none is tested for counting from the end.
+    ray, axes, slab = np.empty(10), np.empty(3, np.uint32), np.empty((3, AXIS_COUNT))
+    todo = np.empty(solid.tets.shape[0] + 1, np.uint32)
+    enter = np.empty(todo.shape[0])
+    slabs, shift = np.empty((3, 4)), np.empty((2, 4), np.int64)
+    factors, shifts = np.empty((1, 3, 9)), np.empty((1, 3, 6), np.int64)
+    first, last, entry = np.empty(128, np.uint32), np.empty(128, np.uint32), np.empty(128)
+    return cast_with(
+        solid, origins, directions, limits, keep_all, ray, axes, slab, todo, enter, slabs, shift,
+        factors, shifts, first, last, entry, out_start, out_hits, out_triangle,
+    )  # fmt: skip
 
 
 @njit_called

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.collision.clip_kernels import EDGES, clip_faces, settle_vertices
+from toolkit.collision.clip_kernels import EDGES, FLAT, clip_faces, settle_vertices
 from toolkit.collision.polygons_kernels import fan_polygons, join_slivers
 from toolkit.errors import ToolkitError
 from toolkit.tet_cage import face_neighbours, tet_volumes
@@ -28,6 +28,10 @@ NUDGES = 1e-9 * np.array(
 """How far the surface is moved at each attempt [cells], in directions that no lattice has."""
 JITTERS = (1e-9, 1e-8, 1e-7, 1e-6)
 """How far, at most, every vertex is moved on its own at the attempts after those [cells]."""
+
+
+class CutError(ToolkitError):
+    """The surface and the cage lie so that no attempt gave a sound mesh. No mesh is known for which this happens."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +68,11 @@ def clip(points, faces, face_edges, nodes, tets, cell, first_tet, homes) -> Clip
     for moved in _attempts(points):
         cut = _cut(moved, faces, face_edges, cage, where, first_tet)
         if cut.wrong == 0:
-            clipped, helpless = _cleaned(moved, faces, nodes, tets, cut)
+            clipped, helpless = _cleaned(points, faces, nodes, tets, cut)
             if helpless == 0:
                 return clipped
             least = helpless if least is None else min(least, helpless)
-    raise ToolkitError(
+    raise CutError(
         "the surface could not be cut along its cage; try another resolution"
         if least is None
         else f"{least} slivers remain where the surface is cut; try another resolution"
@@ -169,6 +173,8 @@ def _cleaned(points, faces, nodes, tets, cut: _Cut) -> tuple[Clipped, int]:
     x = np.einsum("vm,vmx->vx", weights, nodes[tets[vertex_tet]])
     a, b, c = (points[faces[cut.face, corner]] for corner in range(3))
     normals = np.cross(b - a, c - a)
+    longest = np.maximum(((b - a) ** 2).sum(axis=1), ((c - a) ** 2).sum(axis=1))
+    normals[np.linalg.norm(normals, axis=1) < FLAT * longest] = 0.0
     parent = np.arange(len(vertex_tet))
     helpless = join_slivers(cut.start, vertex, normals, nodes, tets, vertex_tet, weights, parent, x)
 

@@ -23,6 +23,8 @@ EDGE_OF = np.array([[-1, 0, 1, 2], [0, -1, 3, 4], [1, 3, -1, 5], [2, 4, 5, -1]])
 """Number of the edge between two corners."""
 PARITY = np.array([1, -1, 1, 1, -1, 1])
 """Sign of the permutation (edge g, edge 5 - g) of the corners."""
+FLAT = 1e-12
+"""Triangles with less area than this, over the square of their longest side, have no inside that a cage edge pierces."""
 MOST = 7
 """Corners that a polygon can have: one per side."""
 
@@ -34,6 +36,16 @@ def volume6(a, b, c, d):
     x2, y2, z2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
     x3, y3, z3 = d[0] - a[0], d[1] - a[1], d[2] - a[2]
     return x1 * (y2 * z3 - z2 * y3) - y1 * (x2 * z3 - z2 * x3) + z1 * (x2 * y3 - y2 * x3)
+
+
+@njit_called
+def is_flat(a, b, c):
+    """Whether a triangle has next to no area."""
+    ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    vx, vy, vz = c[0] - a[0], c[1] - a[1], c[2] - a[2]
+    x, y, z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    longest = max(ux * ux + uy * uy + uz * uz, vx * vx + vy * vy + vz * vz)
+    return x * x + y * y + z * z < (FLAT * longest) ** 2
 
 
 @njit_called
@@ -149,6 +161,8 @@ def find_corners(
             )
             made += 1
     a, b, c = points[faces[face, 0]], points[faces[face, 1]], points[faces[face, 2]]
+    if is_flat(a, b, c):
+        return made
     for m in range(4):
         height[m] = volume6(nodes[tets[e, m]], a, b, c)  # negative in front of the triangle
     for g in range(6):

@@ -60,12 +60,14 @@ def area_about(bx, by, cx, cy):
 @njit_inside
 def hit_sheared(ax, ay, az, bx, by, bz, cx, cy, cz):
     """(z, u, v, w): where the z axis meets a triangle, -inf if it does not, and the weights of corners there."""
-    w = area_about(ax, ay, bx, by)
-    u = area_about(bx, by, cx, cy)
-    if (u > 0.0) != (w > 0.0):
-        return -np.inf, u, w, w
-    v = area_about(cx, cy, ax, ay)
-    if (v > 0.0) != (w > 0.0) or u == 0.0 or v == 0.0 or w == 0.0:
+    u, u_size = bx * cy - by * cx, abs(bx * cy) + abs(by * cx)
+    v, v_size = cx * ay - cy * ax, abs(cx * ay) + abs(cy * ax)
+    w, w_size = ax * by - ay * bx, abs(ax * by) + abs(ay * bx)
+    # Without early exits: no branch can tell them ahead, and a wrong guess costs more than the areas.
+    if not ((abs(u) > CLEAR * u_size) & (abs(v) > CLEAR * v_size) & (abs(w) > CLEAR * w_size)):
+        u, v, w = area_about(bx, by, cx, cy), area_about(cx, cy, ax, ay), area_about(ax, ay, bx, by)
+    is_hit = ((u > 0.0) == (w > 0.0)) & ((v > 0.0) == (w > 0.0))
+    if not (is_hit & (u != 0.0) & (v != 0.0) & (w != 0.0)):
         return -np.inf, u, v, w
     scale = 1.0 / (u + v + w)
     u, v, w = u * scale, v * scale, w * scale

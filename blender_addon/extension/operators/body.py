@@ -71,7 +71,7 @@ def build(run, scene, obj):
         _, stretch = sampling.rigid_part(matrix)
         to_object = np.linalg.inv(stretch).T
         show(scene, obj, cage_mesh(obj, nodes @ to_object, elements))
-        if "patches" in job:
+        if (folder / "patches.npz").exists():
             with np.load(folder / "patches.npz") as cut:
                 vertices = cut["vertices"] / sampling.unit(scene) @ to_object
                 colour_patches(obj.jellycage.cage, vertices, cut["faces"], cut["patch"])

@@ -135,9 +135,11 @@ def test_vertices_on_faces_edges_and_nodes_leave_no_crack(seed):
     rng = np.random.default_rng(seed)
     vertices, faces = ball(int(rng.integers(1, 3)))
     step = 1.0 / rng.integers(1, 5)
-    points = 2.5 + rng.uniform(1.2, 2.1, (len(vertices), 1)) * vertices
-    points = np.round(points / step) * step
-    nodes, tets, clipped = cut(points, faces)
+    points = 3.5 + rng.uniform(1.2, 2.1, (len(vertices), 1)) * vertices
+    points = (
+        np.round(points / step) * step
+    )  # 1 to 6: strictly inside the block, which has no room beyond
+    nodes, tets, clipped = cut(points, faces, 7)
     assert_cut_or_flat(points, faces, nodes, tets, clipped)
 
 

@@ -6,6 +6,8 @@ from collision_claims import measure, open_edges, vector_areas
 from shapes import ball, blocks, box, c_ring_cells, fork_cells, subdivided, together, torus
 
 import toolkit
+import toolkit.prepare
+from toolkit.collision.clip import CutError
 from toolkit.errors import AssetError
 
 CASES = {
@@ -129,6 +131,16 @@ def test_caps_over_holes_belong_to_the_surface_and_to_no_face():
     assert (asset.collision.source_face < 0).any()
     assert measure(asset).area_error < 1e-9
     assert open_edges(asset.collision) == 0
+
+
+def test_a_cage_without_a_collision_surface_says_so(monkeypatch):
+    def refuse(*arguments):
+        raise CutError("the surface could not be cut; try another resolution")
+
+    monkeypatch.setattr(toolkit.prepare, "clip", refuse)
+    asset = toolkit.build_cage(ball(2), resolution=3)
+    assert asset.collision is None
+    assert any("No collision surface" in sentence for sentence in asset.meta["warnings"])
 
 
 def test_texture_coordinates_survive_the_cut():
