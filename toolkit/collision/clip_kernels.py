@@ -24,7 +24,7 @@ EDGE_OF = np.array([[-1, 0, 1, 2], [0, -1, 3, 4], [1, 3, -1, 5], [2, 4, 5, -1]])
 PARITY = np.array([1, -1, 1, 1, -1, 1])
 """Sign of the permutation (edge g, edge 5 - g) of the corners."""
 FLAT = 1e-12
-"""Triangles with less area than this, over the square of their longest side, have no inside that a cage edge pierces."""
+"""Triangles with less area than this, over their longest side squared, have no inside that a cage edge pierces."""
 MOST = 7
 """Corners that a polygon can have: one per side."""
 
