@@ -126,25 +126,34 @@ def time_posing(mesh, out):
 
 
 def time_rays(asset, out):
-    """Closest hits on a deformed body, from a sphere around it towards points in it."""
+    """Closest hits on a deformed body: without any order, as a camera sends them, and from its own surface inwards."""
     rng = np.random.default_rng(0)
     posed = pose(asset.collision, bent(asset.cage_nodes))
     low, high = posed.vertices.min(axis=0), posed.vertices.max(axis=0)
+    size = np.linalg.norm(high - low)
     direction = rng.normal(size=(200_000, 3))
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
     inner = rng.uniform(low, high, direction.shape)
-    origins = inner - np.linalg.norm(high - low) * direction
-    cast_rays(posed, origins[:10], direction[:10])
-    seconds, hits = fastest(lambda: cast_rays(posed, origins, direction), 3)
-    rate, share = len(origins) / seconds / 1e6, np.isfinite(hits.distance).mean()
-    out("million rays per second", rate, f"from outside, {share:.0%} hit")
-    seconds, hits = fastest(lambda: cast_rays(posed, inner, direction), 3)
-    share = np.isfinite(hits.distance).mean()
-    out(
-        "million rays per second",
-        len(origins) / seconds / 1e6,
-        f"from points in the bounding box, {share:.0%} hit",
-    )
+    side = np.linspace(-0.6, 0.6, 450)
+    seen = np.stack([*np.meshgrid(side, side), np.full((450, 450), 2.0)], axis=-1).reshape(-1, 3)
+    seen = seen[:, [0, 2, 1]]
+    eye = 0.5 * (low + high) - [0.0, size, 0.0]
+    corners = posed.vertices[
+        posed.surface.vertices[:: max(1, len(posed.surface.triangles) // 100_000)]
+    ]
+    inwards = -np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inwards /= np.linalg.norm(inwards, axis=1, keepdims=True)
+    kinds = {
+        "random, from outside": (inner - size * direction, direction),
+        "random, from points in the bounding box": (inner, direction),
+        "a picture of 450 x 450": (np.broadcast_to(eye, seen.shape), seen),
+        "from each triangle inwards": (corners.mean(axis=1) + 1e-6 * size * inwards, inwards),
+    }
+    for name, (origins, directions) in kinds.items():
+        cast_rays(posed, origins[:10], directions[:10])
+        seconds, hits = fastest(lambda o=origins, d=directions: cast_rays(posed, o, d), 5)
+        share = np.isfinite(hits.distance).mean()
+        out("million rays per second", len(origins) / seconds / 1e6, f"{name}, {share:.0%} hit")
 
 
 def riding_pose(rider, horse):

@@ -105,6 +105,16 @@ def njit_called(function):
     return function
 
 
+def njit_borrowing(function):
+    """`njit` for a kernel that makes no arrays: without counting who holds those that it is given.
+
+    What is put inside (`njit_inside`) would count every array it is handed, at each call, with locked instructions.
+    """
+    kernel = njit(function)
+    kernel.targetoptions["_nrt"] = False
+    return kernel
+
+
 def njit_inside(function):
     """`njit` for a part of one larger kernel: compiled with it and not once more on its own.
 

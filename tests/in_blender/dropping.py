@@ -80,7 +80,7 @@ def cages_are_shown_and_bound_the_surface():
 
 @claim
 def patches_are_shown_on_the_surface_and_go_again():
-    obj = dropped()[0]
+    obj = dropped()[1]  # the bear has no holes that would be closed
     choose(obj)
     obj.jellycage.show_patches = True
     assert bpy.ops.jellycage.build_cage() == {"FINISHED"}, addon("running").error
@@ -88,9 +88,7 @@ def patches_are_shown_on_the_surface_and_go_again():
     mesh = cage.data
     obj.data.calc_loop_triangles()
     area = sum(triangle.area for triangle in obj.data.loop_triangles)
-    assert (
-        abs(sum(polygon.area for polygon in mesh.polygons) / area - 1.0) < 0.02
-    )  # holes are closed
+    assert abs(sum(polygon.area for polygon in mesh.polygons) / area - 1.0) < 1e-3
     assert len(mesh.polygons) > len(obj.data.loop_triangles)
     assert {polygon.material_index for polygon in mesh.polygons} == set(range(len(mesh.materials)))
     assert cage.display_type == "TEXTURED" and cage.show_in_front and cage.hide_render

@@ -13,17 +13,7 @@ from toolkit.collision.rays_kernels import (
     prepare_ray,
     prepare_weights,
 )
-from toolkit.compile_kernels import njit, njit_called, njit_inside
-
-
-def njit_borrowing(function):
-    """`njit` for a kernel that makes no arrays: without counting who holds those that it is given.
-
-    What is put inside (`njit_inside`) would count every array it is handed, at each call, with locked instructions.
-    """
-    kernel = njit(function)
-    kernel.targetoptions["_nrt"] = False
-    return kernel
+from toolkit.compile_kernels import njit, njit_borrowing, njit_called, njit_inside
 
 
 @njit_inside

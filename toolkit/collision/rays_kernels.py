@@ -63,7 +63,7 @@ def hit_sheared(ax, ay, az, bx, by, bz, cx, cy, cz):
     u, u_size = bx * cy - by * cx, abs(bx * cy) + abs(by * cx)
     v, v_size = cx * ay - cy * ax, abs(cx * ay) + abs(cy * ax)
     w, w_size = ax * by - ay * bx, abs(ax * by) + abs(ay * bx)
-    # Without early exits: no branch can tell them ahead, and a wrong guess costs more than the areas.
+    # Without early exits, about which a processor could only guess.
     if not ((abs(u) > CLEAR * u_size) & (abs(v) > CLEAR * v_size) & (abs(w) > CLEAR * w_size)):
         u, v, w = area_about(bx, by, cx, cy), area_about(cx, cy, ax, ay), area_about(ax, ay, bx, by)
     is_hit = ((u > 0.0) == (w > 0.0)) & ((v > 0.0) == (w > 0.0))
@@ -135,15 +135,10 @@ def prepare_ray(origins, directions, r, dops, out_ray, out_axes, out_slab):
 def enter_dop(dops, n, slab, limit):
     """Parameter at which a ray enters 14-DOP n, at least 0; inf if it misses it or enters after the limit."""
     first, last = 0.0, limit
-    for k in range(3):
+    for k in range(AXIS_COUNT):
         low = (dops[n, k] - slab[0, k]) * slab[2, k]
         high = (dops[n, AXIS_COUNT + k] - slab[1, k]) * slab[2, k]
         first, last = max(first, min(low, high)), min(last, max(low, high))
-    if first <= last:
-        for k in range(3, AXIS_COUNT):
-            low = (dops[n, k] - slab[0, k]) * slab[2, k]
-            high = (dops[n, AXIS_COUNT + k] - slab[1, k]) * slab[2, k]
-            first, last = max(first, min(low, high)), min(last, max(low, high))
     return first if first <= last else np.inf
 
 

@@ -111,3 +111,22 @@ def test_a_ray_without_direction_hits_nothing():
     body = wavy_body()
     hits = cast_rays(pose(body, body.rest_nodes), np.zeros((1, 3)), np.zeros((1, 3)))
     assert hits.triangle[0] == -1 and hits.distance[0] == np.inf
+
+
+@pytest.mark.parametrize("kind", POSES)
+def test_a_ray_hits_the_same_alone_as_among_others(kind):
+    rng, body = np.random.default_rng(6), wavy_body()
+    posed = pose(body, posed_nodes(kind, body.rest_nodes, rng))
+    origins, directions = awkward_rays(posed, rng)
+    directions[::9] = 0.0
+    limits = rng.choice([0.0, 0.5, 1.0, np.inf], len(origins))
+    together = cast_rays(posed, origins, directions, limit=limits)
+    for r, limit in enumerate(limits):
+        alone = cast_rays(posed, origins[r], directions[r], limit=limit)
+        every = all_hits(posed, origins[r], directions[r], limit=limit)
+        assert alone.triangle[0] == together.triangle[r]
+        assert alone.distance[0] == together.distance[r]
+        assert (alone.weights[0] == together.weights[r]).all()
+        assert (every.weights[:1] == together.weights[r]).all()
+        assert (len(every.ray) > 0) == (together.triangle[r] >= 0)
+    assert (together.triangle[::9] == -1).all() and (together.triangle >= 0).any()
