@@ -33,7 +33,8 @@ from toolkit.collision.queries import cast_rays, intersecting_pairs  # noqa: E40
 
 THESIS_PAIRS = 1296
 BOUNDS = {
-    "seconds to build all of it": 1.0,
+    "seconds to cut, patch and plant": 1.0,
+    "seconds from mesh to asset": 1.0,
     "posing / copying": 1.5,
     "million rays per second": 1.0,
     "ms for all pairs": 6.0,
@@ -71,15 +72,16 @@ def bent(nodes, amount=0.15):
 
 
 def time_building(mesh, out):
-    """Everything, from the mesh to the collision surface, at resolution 16."""
+    """From the mesh to the asset at resolution 16, and what of it is cutting, patches and trees."""
     toolkit.build_cage(mesh)
-    seconds, asset = fastest(lambda: toolkit.build_cage(mesh), 5)
-    cage, _ = fastest(lambda: toolkit.build_cage(mesh, collision=False), 5)
+    seconds, asset = fastest(lambda: toolkit.build_cage(mesh), 7)
+    cage, _ = fastest(lambda: toolkit.build_cage(mesh, collision=False), 7)
     out(
-        "seconds to build all of it",
-        seconds,
-        f"{len(mesh[1])} triangles, resolution 16; the cage alone {cage:.3f}",
+        "seconds to cut, patch and plant",
+        seconds - cage,
+        f"{len(mesh[1])} triangles, resolution 16",
     )
+    out("seconds from mesh to asset", seconds, f"the cage alone {cage:.3f}")
     facts = asset_facts(asset)["collision"]
     out("bytes per triangle", facts["bytes_per_triangle"], f"of which the trees {facts['tree_bytes_per_triangle']}, "
         f"and {facts['provenance_bytes_per_triangle']} more for UVs and materials")  # fmt: skip
