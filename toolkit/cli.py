@@ -58,7 +58,8 @@ def _asset_info(console, path: Path) -> None:
     asset = load_asset(path)
     facts = asset_facts(asset)
     facts["warnings"] = list(asset.meta.get("warnings", []))
-    console.result({"asset": str(path), **facts}, _facts_text(path, facts))
+    told = {name: "none" if value is None else value for name, value in facts.items()}
+    console.result({"asset": str(path), **facts}, _facts_text(path, told))
 
 
 @main.command()

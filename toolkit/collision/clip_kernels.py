@@ -16,6 +16,7 @@ import numpy as np
 
 from toolkit.compile_kernels import njit, njit_called, njit_inside
 from toolkit.embedding_kernels import choose_copy
+from toolkit.geometry_kernels import tet_volume6
 
 EDGES = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]])
 """Corners of the six edges of a tet; the faces at edge g are opposite the corners of edge 5 - g."""
@@ -27,15 +28,6 @@ FLAT = 1e-12
 """Triangles with less area than this, over their longest side squared, have no inside that a cage edge pierces."""
 MOST = 7
 """Corners that a polygon can have: one per side."""
-
-
-@njit_called
-def volume6(a, b, c, d):
-    """Six times the signed volume of (b - a, c - a, d - a); the order of the arguments decides the rounding."""
-    x1, y1, z1 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-    x2, y2, z2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
-    x3, y3, z3 = d[0] - a[0], d[1] - a[1], d[2] - a[2]
-    return x1 * (y2 * z3 - z2 * y3) - y1 * (x2 * z3 - z2 * x3) + z1 * (x2 * y3 - y2 * x3)
 
 
 @njit_called
@@ -52,10 +44,10 @@ def is_flat(a, b, c):
 def depths_in(point, nodes, tet, side, out_depth):
     """Volumes between a point and the faces of a tet with ascending corners, positive inside; the least of them."""
     x0, x1, x2, x3 = nodes[tet[0]], nodes[tet[1]], nodes[tet[2]], nodes[tet[3]]
-    out_depth[0] = side * volume6(point, x1, x2, x3)
-    out_depth[1] = -side * volume6(point, x0, x2, x3)
-    out_depth[2] = side * volume6(point, x0, x1, x3)
-    out_depth[3] = -side * volume6(point, x0, x1, x2)
+    out_depth[0] = side * tet_volume6(point, x1, x2, x3)
+    out_depth[1] = -side * tet_volume6(point, x0, x2, x3)
+    out_depth[2] = side * tet_volume6(point, x0, x1, x3)
+    out_depth[3] = -side * tet_volume6(point, x0, x1, x2)
     return min(min(out_depth[0], out_depth[1]), min(out_depth[2], out_depth[3]))
 
 
@@ -127,7 +119,7 @@ def find_corners(
             a, b, turn = b, a, -1.0
         for g in range(6):
             p, q = nodes[tets[e, EDGES[g, 0]]], nodes[tets[e, EDGES[g, 1]]]
-            across[c, g] = turn * volume6(points[a], points[b], p, q)
+            across[c, g] = turn * tet_volume6(points[a], points[b], p, q)
     for c in range(3):
         d = (c + 1) % 3
         for m in range(4):
@@ -164,7 +156,7 @@ def find_corners(
     if is_flat(a, b, c):
         return made
     for m in range(4):
-        height[m] = volume6(nodes[tets[e, m]], a, b, c)  # negative in front of the triangle
+        height[m] = tet_volume6(nodes[tets[e, m]], a, b, c)  # negative in front of the triangle
     for g in range(6):
         i, j = EDGES[g, 0], EDGES[g, 1]
         if (height[i] > 0.0) == (height[j] > 0.0):

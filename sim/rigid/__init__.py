@@ -1,0 +1,1 @@
+"""Rigid bodies and what holds them together."""
