@@ -16,10 +16,12 @@ difference of angles. The length's Jacobian knows of the bend.
 
 import numpy as np
 
-from sim.rigid.rotation_kernels import multiply, rotate
+from sim.rigid.matrix3_kernels import factor_rows, product_form, solve_rows, times3
+from sim.rigid.rotation_kernels import displace, rotate, rotated
 from toolkit.compile_kernels import njit_called
 
 ROWS = 6
+MOST_BENT = 3.1  # [rad]; an arc of half a turn and more has no direction
 
 
 @njit_called
@@ -63,41 +65,88 @@ def set_row(row, va, wa, wb, out_jacobian):
 
 
 @njit_called
+def frame_axes(q, frame):
+    """The first two axes, in the world, of a frame in a body with orientation q, as six numbers."""
+    a, b, c, d = q[0], q[1], q[2], q[3]
+    e, f, g, h = frame[0], frame[1], frame[2], frame[3]
+    w, x = a * e - b * f - c * g - d * h, a * f + b * e + c * h - d * g
+    y, z = a * g - b * h + c * e + d * f, a * h + b * g - c * f + d * e
+    return (
+        1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y),
+        2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x),
+    )  # fmt: skip
+
+
+@njit_called
+def find_rod_errors(pa, qa, pb, qb, ends, frames, rest, out_error):
+    """The six numbers of a rod, see above; returns the bend psi [rad] and the twist [rad] since it was straight."""
+    ax, ay, az = rotated(qa, ends[0, 0], ends[0, 1], ends[0, 2])
+    bx, by, bz = rotated(qb, ends[1, 0], ends[1, 1], ends[1, 2])
+    ta0, ta1, ta2, ma0, ma1, ma2 = frame_axes(qa, frames[0])
+    tb0, tb1, tb2, mb0, mb1, mb2 = frame_axes(qb, frames[1])
+    o0, o1, o2 = pb[0] + bx - pa[0] - ax, pb[1] + by - pa[1] - ay, pb[2] + bz - pa[2] - az
+    length = max(np.sqrt(o0 * o0 + o1 * o1 + o2 * o2), 1e-12)
+    o0, o1, o2 = o0 / length, o1 / length, o2 / length
+    c0, c1, c2 = ta1 * tb2 - ta2 * tb1, ta2 * tb0 - ta0 * tb2, ta0 * tb1 - ta1 * tb0
+    sine, cosine = np.sqrt(c0 * c0 + c1 * c1 + c2 * c2), ta0 * tb0 + ta1 * tb1 + ta2 * tb2
+    psi = np.arctan2(sine, cosine)
+    chord, _ = sinc_half(min(psi, MOST_BENT))
+    out_error[0] = length - rest[0] * chord
+
+    # t_a mirrored at o, along two directions across t_b; the exact angle instead of its sine (section 6.6).
+    along = 2.0 * (ta0 * o0 + ta1 * o1 + ta2 * o2)
+    y0, y1, y2 = along * o0 - ta0, along * o1 - ta1, along * o2 - ta2
+    n0, n1, n2 = tb1 * mb2 - tb2 * mb1, tb2 * mb0 - tb0 * mb2, tb0 * mb1 - tb1 * mb0
+    first, second = mb0 * y0 + mb1 * y1 + mb2 * y2, n0 * y0 + n1 * y1 + n2 * y2
+    apart = np.sqrt(first * first + second * second)
+    angle = np.arctan2(apart, y0 * tb0 + y1 * tb1 + y2 * tb2)
+    scale = angle / apart if apart > 1e-12 else 1.0
+    out_error[1], out_error[2] = -scale * first, -scale * second
+
+    f, _ = bend_factors(min(psi, MOST_BENT))
+    k0, k1, k2 = ta1 * ma2 - ta2 * ma1, ta2 * ma0 - ta0 * ma2, ta0 * ma1 - ta1 * ma0
+    out_error[3] = f * (c0 * ma0 + c1 * ma1 + c2 * ma2) - rest[1]
+    out_error[4] = f * (c0 * k0 + c1 * k1 + c2 * k2) - rest[2]
+
+    # m_1 of a carried along the arc to b, by the turn that takes t_a to t_b.
+    share = (c0 * ma0 + c1 * ma1 + c2 * ma2) / (1.0 + cosine) if cosine > -0.999 else 0.0
+    r0 = c1 * ma2 - c2 * ma1 + cosine * ma0 + share * c0
+    r1 = c2 * ma0 - c0 * ma2 + cosine * ma1 + share * c1
+    r2 = c0 * ma1 - c1 * ma0 + cosine * ma2 + share * c2
+    twist = np.arctan2(
+        (r1 * mb2 - r2 * mb1) * tb0 + (r2 * mb0 - r0 * mb2) * tb1 + (r0 * mb1 - r1 * mb0) * tb2,
+        r0 * mb0 + r1 * mb1 + r2 * mb2,
+    )
+    since = twist - rest[3]
+    out_error[5] = since - 2.0 * np.pi * np.round(since / (2.0 * np.pi))
+    return psi, twist
+
+
+@njit_called
 def measure_rod(pa, qa, pb, qb, ends, frames, rest, work, out_error, out_jacobian):
     """The six numbers of a rod (see above) and their Jacobian by the displacements of a and b: linear, angular, twice.
 
     ends (2, 3): where the rod begins and ends in the bodies [m]. frames (2, 4): its frames there. rest (4,): length
     [m], bend about the second and third axis of frame a [rad], twist [rad]. work (16, 3): room.
     """
-    ra, rb, e, ta, tb, m1, m2, mb = (
-        work[0],
-        work[1],
-        work[2],
-        work[3],
-        work[4],
-        work[5],
-        work[6],
-        work[7],
-    )
-    o, u, y, g, row_a, row_b, bent, moved = (
-        work[8], work[9], work[10], work[11], work[12], work[13], work[14], work[15],
-    )  # fmt: skip
+    ra, rb, o, ta, tb, m1, m2, mb = work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7]  # fmt: skip
+    u, y, g, row_a, row_b, bent, moved = work[8], work[9], work[10], work[11], work[12], work[13], work[14]  # fmt: skip
+    psi, _ = find_rod_errors(pa, qa, pb, qb, ends, frames, rest, out_error)
     rotate(qa, ends[0], ra)
     rotate(qb, ends[1], rb)
-    _axes(qa, frames[0], ta, m1, m2)
-    _axes(qb, frames[1], tb, mb, u)
+    ta[0], ta[1], ta[2], m1[0], m1[1], m1[2] = frame_axes(qa, frames[0])
+    tb[0], tb[1], tb[2], mb[0], mb[1], mb[2] = frame_axes(qb, frames[1])
+    cross(ta, m1, m2)
     for k in range(3):
-        e[k] = pb[k] + rb[k] - pa[k] - ra[k]
-    length = max(np.sqrt(dot(e, e)), 1e-12)
+        o[k] = pb[k] + rb[k] - pa[k] - ra[k]
+    length = max(np.sqrt(dot(o, o)), 1e-12)
     for k in range(3):
-        o[k] = e[k] / length
+        o[k] /= length
     cross(ta, tb, bent)
     sine, cosine = np.sqrt(dot(bent, bent)), dot(ta, tb)
-    psi = np.arctan2(sine, cosine)
 
     # Length.
-    chord, slope = sinc_half(min(psi, 3.1))
-    out_error[0] = length - rest[0] * chord
+    _, slope = sinc_half(min(psi, MOST_BENT))
     cross(ra, o, row_a)
     cross(rb, o, row_b)
     for k in range(3):
@@ -107,23 +156,14 @@ def measure_rod(pa, qa, pb, qb, ends, frames, rest, work, out_error, out_jacobia
         moved[k] = -o[k]
     set_row(0, moved, row_a, row_b, out_jacobian)
 
-    # Curve: how t_b differs from t_a mirrored at o, along two directions across t_b.
+    # Curve: along m_b, then along the third axis of frame b.
     along = dot(ta, o)
-    for k in range(3):
-        y[k] = 2.0 * along * o[k] - ta[k]
-    cross(y, tb, moved)
-    # The exact angle instead of its sine, as joints of high fidelity have it (section 6.6).
-    apart = np.sqrt(dot(moved, moved))
-    angle = np.arctan2(apart, dot(y, tb))
-    scale = angle / apart if apart > 1e-12 else 1.0
     for row in range(1, 3):
-        # u runs from m_b to the third axis of frame b.
         if row == 1:
             for k in range(3):
                 u[k] = mb[k]
         else:
             cross(tb, mb, u)
-        out_error[row] = -scale * dot(u, y)
         across = dot(u, o)
         lean = 0.0
         for k in range(3):
@@ -131,9 +171,9 @@ def measure_rod(pa, qa, pb, qb, ends, frames, rest, work, out_error, out_jacobia
             lean += g[k] * o[k]
         for k in range(3):
             g[k] = (g[k] - lean * o[k]) / length
-            moved[k] = 2.0 * across * o[k] - u[k]
+            y[k] = 2.0 * across * o[k] - u[k]
         cross(ra, g, row_a)
-        cross(ta, moved, moved)
+        cross(ta, y, moved)
         cross(rb, g, row_b)
         for k in range(3):
             row_a[k] -= moved[k]
@@ -143,25 +183,17 @@ def measure_rod(pa, qa, pb, qb, ends, frames, rest, work, out_error, out_jacobia
         set_row(row, g, row_a, row_b, out_jacobian)
 
     # Bend: psi n = f (t_a x t_b), seen from a.
-    f, stretch = bend_factors(min(psi, 3.1))
+    f, stretch = bend_factors(min(psi, MOST_BENT))
     inverse = 1.0 / (sine * sine) if sine > 1e-9 else 0.0
     for row in range(3, 5):
         axis = m1 if row == 3 else m2
-        out_error[row] = f * dot(bent, axis) - rest[row - 2]
         side, tip = dot(bent, axis), dot(tb, axis)
         for k in range(3):
             row_b[k] = f * (cosine * axis[k] - tip * ta[k]) + stretch * inverse * side * bent[k]
             row_a[k], moved[k] = -row_b[k], 0.0
         set_row(row, moved, row_a, row_b, out_jacobian)
 
-    # Twist: m_1 of a carried along the arc to b, by the turn that takes t_a to t_b.
-    share = dot(bent, m1) / (1.0 + cosine) if cosine > -0.999 else 0.0
-    cross(bent, m1, moved)
-    for k in range(3):
-        moved[k] += cosine * m1[k] + share * bent[k]
-    cross(moved, mb, u)
-    twist = np.arctan2(dot(u, tb), dot(moved, mb)) - rest[3]
-    out_error[5] = twist - 2.0 * np.pi * np.round(twist / (2.0 * np.pi))
+    # Twist.
     for k in range(3):
         row_b[k] = (ta[k] + tb[k]) / max(1.0 + cosine, 1e-3)
         row_a[k], moved[k] = -row_b[k], 0.0
@@ -170,11 +202,156 @@ def measure_rod(pa, qa, pb, qb, ends, frames, rest, work, out_error, out_jacobia
 
 
 @njit_called
-def _axes(q, frame, out_x, out_y, out_z):
-    """The axes of a frame in a body, in the world."""
-    turned = np.empty(4)
-    multiply(q, frame, turned)
-    w, x, y, z = turned[0], turned[1], turned[2], turned[3]
-    out_x[0], out_x[1], out_x[2] = 1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)
-    out_y[0], out_y[1], out_y[2] = 2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)
-    out_z[0], out_z[1], out_z[2] = 2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)
+def prepare_rods(state, scratch, rods, h):
+    """Jacobians and effective masses at the start of the step; applies the multipliers of the last one."""
+    for r in range(rods.body.shape[0]):
+        a, b = rods.body[r, 0], rods.body[r, 1]
+        if scratch.ease[a] + scratch.ease[b] == 0.0:
+            continue
+        pose = (state.p[a], state.q[a], state.p[b], state.q[b])
+        measure_rod(
+            *pose, rods.ends[r], rods.frames[r], rods.rest[r], scratch.work_rod, rods.error[r], rods.jacobian[r]
+        )  # fmt: skip
+        _fill_spread(a, b, scratch, rods.jacobian[r], rods.spread[r])
+        for row in range(ROWS):
+            for column in range(row + 1):
+                total = 0.0
+                for k in range(12):
+                    total += rods.jacobian[r, row, k] * rods.spread[r, k, column]
+                rods.mass[r, row, column] = total
+        _soften(r, rods, h)
+        for row in range(2):
+            twist = rods.jacobian[r, 5, 9:12]
+            bend = rods.limit_axis[r, row]
+            for k in range(3):
+                bend[k] = twist[k]
+            if row == 0:
+                _bend_axis(rods.error[r], rods.rest[r], rods.jacobian[r], bend)
+            ease = product_form(scratch.turn_ease[a], bend[0], bend[1], bend[2])
+            ease += product_form(scratch.turn_ease[b], bend[0], bend[1], bend[2])
+            rods.limit_mass[r, row] = 1.0 / ease if ease > 0.0 else 0.0
+            rods.limit_push[r, row] *= ease > 0.0
+        factor_rows(rods.mass[r])
+        _push_rows(a, b, scratch, rods.spread[r], rods.push[r])
+        for row in range(2):
+            _push_limit(r, row, a, b, scratch, rods, rods.limit_push[r, row])
+
+
+@njit_called
+def _bend_axis(error, rest, jacobian, out):
+    """Direction in which the bend psi grows when b turns; zero when straight."""
+    one, two = error[3] + rest[1], error[4] + rest[2]
+    psi = np.sqrt(one * one + two * two)
+    s = 1.0 / psi if psi > 1e-3 else 0.0
+    for k in range(3):
+        out[k] = s * (one * jacobian[3, 9 + k] + two * jacobian[4, 9 + k])
+
+
+@njit_called
+def _fill_spread(a, b, scratch, jacobian, out):
+    """M^-1 J^T: how both bodies are displaced by a unit impulse along each row, shape (12, 6)."""
+    for row in range(ROWS):
+        for side in range(2):
+            i, at = (a, 0) if side == 0 else (b, 6)
+            for k in range(3):
+                out[at + k, row] = scratch.ease[i] * jacobian[row, at + k]
+            x, y, z = times3(
+                scratch.turn_ease[i], jacobian[row, at + 3], jacobian[row, at + 4], jacobian[row, at + 5]
+            )  # fmt: skip
+            out[at + 3, row], out[at + 4, row], out[at + 5, row] = x, y, z
+
+
+@njit_called
+def _soften(r, rods, h):
+    """Compliance of bend and twist: 1 / (h^2 k + h c) on the diagonal."""
+    for row in range(3, ROWS):
+        which = 0 if row < 5 else 1
+        k, c = rods.stiffness[r, which], rods.damping[r, which]
+        elastic, spring = h * h * k, h * h * k + h * c
+        if k == np.inf:
+            rods.soft[r, row - 3, 0], rods.soft[r, row - 3, 1] = 0.0, 1.0
+            continue
+        # A row that does nothing is one that is too soft to matter.
+        least = 1e-12 / max(rods.mass[r, row, row], 1e-300)
+        rods.soft[r, row - 3, 0] = 1.0 / max(spring, least)
+        rods.soft[r, row - 3, 1] = elastic / max(spring, least)
+        rods.mass[r, row, row] += rods.soft[r, row - 3, 0]
+
+
+@njit_called
+def solve_rods(state, scratch, rods):
+    """One sweep over all rods: all rows of a rod at once, then its limits."""
+    qa, qb = scratch.work4[0], scratch.work4[1]
+    pa, pb = scratch.work_rod[0], scratch.work_rod[1]
+    for r in range(rods.body.shape[0]):
+        a, b = rods.body[r, 0], rods.body[r, 1]
+        if scratch.ease[a] + scratch.ease[b] == 0.0:
+            continue
+        error, push = rods.error[r], rods.push[r]
+        for k in range(3):
+            pa[k] = state.p[a, k] + scratch.linear[a, k]
+            pb[k] = state.p[b, k] + scratch.linear[b, k]
+        displace(state.q[a], scratch.angular[a], qa)
+        displace(state.q[b], scratch.angular[b], qb)
+        psi, twist = find_rod_errors(pa, qa, pb, qb, rods.ends[r], rods.frames[r], rods.rest[r], error)  # fmt: skip
+        for row in range(3):
+            error[row] = -error[row]
+        for row in range(3, ROWS):
+            # (elastic C + viscous J d) / spring + compliance lambda, with viscous / spring = 1 - share.
+            compliance, share = rods.soft[r, row - 3, 0], rods.soft[r, row - 3, 1]
+            moved = 0.0
+            for k in range(3):
+                turned = scratch.angular[b, k] - scratch.angular[a, k]
+                moved += rods.jacobian[r, row, 9 + k] * turned
+            error[row] = -share * error[row] - (1.0 - share) * moved - compliance * push[row]
+        solve_rows(rods.mass[r], error)
+        for row in range(ROWS):
+            push[row] += error[row]
+        _push_rows(a, b, scratch, rods.spread[r], error)
+        _limit_rod(r, a, b, scratch, rods, psi, twist)
+
+
+@njit_called
+def _push_rows(a, b, scratch, spread, push):
+    """Displace both bodies by impulses (times the step) along the rows."""
+    for k in range(3):
+        la, ta, lb, tb = 0.0, 0.0, 0.0, 0.0
+        for row in range(ROWS):
+            la += spread[k, row] * push[row]
+            ta += spread[3 + k, row] * push[row]
+            lb += spread[6 + k, row] * push[row]
+            tb += spread[9 + k, row] * push[row]
+        scratch.linear[a, k] += la
+        scratch.angular[a, k] += ta
+        scratch.linear[b, k] += lb
+        scratch.angular[b, k] += tb
+
+
+@njit_called
+def _limit_rod(r, a, b, scratch, rods, psi, twist):
+    """Bend at most so far, twist at most so far from none to either side."""
+    push = rods.limit_push[r]
+    new = min(0.0, push[0] + rods.limit_mass[r, 0] * (rods.limit[r, 0] - psi))
+    if new != push[0]:
+        _push_limit(r, 0, a, b, scratch, rods, new - push[0])
+        push[0] = new
+    away = twist - rods.rest[r, 3]
+    away -= 2.0 * np.pi * np.round(away / (2.0 * np.pi))
+    high = push[1] + rods.limit_mass[r, 1] * (rods.limit[r, 1] - away)
+    low = push[1] + rods.limit_mass[r, 1] * (-rods.limit[r, 1] - away)
+    new = high if high < 0.0 else max(0.0, low)
+    if new != push[1]:
+        _push_limit(r, 1, a, b, scratch, rods, new - push[1])
+        push[1] = new
+
+
+@njit_called
+def _push_limit(r, row, a, b, scratch, rods, push):
+    """Turn both bodies by an angular impulse along the axis of a limit."""
+    axis = rods.limit_axis[r, row]
+    for side in range(2):
+        i, sign = (a, -push) if side == 0 else (b, push)
+        x, y, z = times3(scratch.turn_ease[i], sign * axis[0], sign * axis[1], sign * axis[2])
+        scratch.angular[i, 0] += x
+        scratch.angular[i, 1] += y
+        scratch.angular[i, 2] += z

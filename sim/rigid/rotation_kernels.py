@@ -72,3 +72,54 @@ def turn_between(q, p, out):
     s = np.sqrt(x * x + y * y + z * z)
     scale = 2.0 * np.arctan2(s, w) / s if s > 1e-12 else 2.0
     out[0], out[1], out[2] = scale * x, scale * y, scale * z
+
+
+@njit_called
+def rotated(q, a, b, c):
+    """A vector (a, b, c) of the body in the world, as three numbers."""
+    w, x, y, z = q[0], q[1], q[2], q[3]
+    tx, ty, tz = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
+    return a + w * tx + y * tz - z * ty, b + w * ty + z * tx - x * tz, c + w * tz + x * ty - y * tx
+
+
+@njit_called
+def displace(q, d, out):
+    """An orientation turned by a vector d [rad] in the world, exp(d / 2) q: the generalised sum of eq. 6.6."""
+    x, y, z = d[0], d[1], d[2]
+    a2 = x * x + y * y + z * z
+    if a2 < 0.3:
+        # Series of cos(a / 2) and sin(a / 2) / a, exact to the last bit here, without a root or a libm call.
+        c = 1.0 - a2 / 8.0 * (1.0 - a2 / 48.0 * (1.0 - a2 / 120.0 * (1.0 - a2 / 224.0
+            * (1.0 - a2 / 360.0 * (1.0 - a2 / 528.0)))))  # fmt: skip
+        s = 0.5 - a2 / 48.0 * (1.0 - a2 / 80.0 * (1.0 - a2 / 168.0 * (1.0 - a2 / 288.0
+            * (1.0 - a2 / 440.0))))  # fmt: skip
+    else:
+        angle = np.sqrt(a2)
+        c, s = np.cos(0.5 * angle), np.sin(0.5 * angle) / angle
+    b0, b1, b2 = s * x, s * y, s * z
+    e, f, g, h = q[0], q[1], q[2], q[3]
+    out[0] = c * e - b0 * f - b1 * g - b2 * h
+    out[1] = c * f + b0 * e + b1 * h - b2 * g
+    out[2] = c * g - b0 * h + b1 * e + b2 * f
+    out[3] = c * h + b0 * g - b1 * f + b2 * e
+
+
+@njit_called
+def fill_matrix(q, out):
+    """The rotation matrix of a unit quaternion; its columns are the body's axes in the world."""
+    w, x, y, z = q[0], q[1], q[2], q[3]
+    out[0, 0], out[1, 0], out[2, 0] = (
+        1.0 - 2.0 * (y * y + z * z),
+        2.0 * (x * y + w * z),
+        2.0 * (x * z - w * y),
+    )
+    out[0, 1], out[1, 1], out[2, 1] = (
+        2.0 * (x * y - w * z),
+        1.0 - 2.0 * (x * x + z * z),
+        2.0 * (y * z + w * x),
+    )
+    out[0, 2], out[1, 2], out[2, 2] = (
+        2.0 * (x * z + w * y),
+        2.0 * (y * z - w * x),
+        1.0 - 2.0 * (x * x + y * y),
+    )

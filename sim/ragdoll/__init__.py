@@ -1,0 +1,1 @@
+"""Ragdolls: characters made of bones, simulated from the frame at which their animation lets go of them."""

@@ -1,0 +1,289 @@
+"""A ragdoll: bodies, joints and a spine, made from a character at its frame of transition.
+
+Thesis 000, section 7.5. Bones that matter get a body in the frame of the bone; the others ride on the next body below
+them. The bones between hips and chest get none: one rod takes their place, with the length and the bulge that they have
+at the transition, so that it is valid in any pose; half of their weight goes to either end. Everything starts as the
+animation left it, with the velocities of its last interval, and limits give way to the pose at the transition.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.errors import SettingsError
+from sim.ragdoll import quaternions, roles
+from sim.ragdoll.anatomy import Bearings, bearings_of, body_shape
+from sim.ragdoll.character import Character
+from sim.ragdoll.joining import join
+from sim.rigid.bodies import RigidBody
+from sim.rigid.joints import Ball, Joint
+from sim.rigid.rods import Rod
+from toolkit.arrays import frozen
+
+SPINES = ("rod", "joints", "ball")
+SHORT = 0.035  # bones shorter than this share of the character ride on another body
+RIDING = (roles.CLAVICLE, roles.FINGER, roles.FACE, roles.TOE)
+BODY_MASS_INDEX = 22.0  # [kg/m^2], for characters without a mass
+DENSITY = 1000.0  # [kg/m^3], only for the share of each body
+STRENGTH_RATE = 1.5  # [Hz] of a muscle of strength one half
+MUSCLE_DAMPING = 0.6  # of critical
+ROD_RATE = 1.2  # [Hz]: a spine without muscles is no string
+
+
+@dataclass(frozen=True)
+class RagdollSettings:
+    """How a character becomes a ragdoll."""
+
+    spine: str = "rod"
+    """"rod": one curved rod from hips to chest; "joints": a body for each bone, joined by balls; "ball": hips and chest
+    joined by one ball half-way."""
+    strength: float = 0.0
+    """Of the muscles that hold the pose of the transition, 0 limp to 1 rigid."""
+    damping: float = 2.0
+    """Rate at which joints slow down [1/s]."""
+    mass: float | None = None
+    """Of the whole character [kg]; None: the character's own, or by its height."""
+    friction: float = 0.7
+    restitution: float = 0.0
+
+    def __post_init__(self):
+        if self.spine not in SPINES:
+            raise SettingsError(f"spine: expected one of {', '.join(SPINES)}, got {self.spine!r}")
+        if not 0.0 <= self.strength <= 1.0:
+            raise SettingsError(f"strength: expected 0 to 1, got {self.strength}")
+        if not 0.0 <= self.damping < np.inf:
+            raise SettingsError(f"damping: expected 0 or a positive number, got {self.damping}")
+        if self.mass is not None and not 0.0 < self.mass < np.inf:
+            raise SettingsError(f"mass: expected a positive number [kg], got {self.mass}")
+
+
+@dataclass(frozen=True, eq=False)
+class Ragdoll:
+    """What a simulation needs, and how bodies and bones belong together."""
+
+    character: Character
+    settings: RagdollSettings
+    bodies: tuple[RigidBody, ...]
+    """In the frames of their bones."""
+    joints: tuple[Joint, ...]
+    rods: tuple[Rod, ...]
+    body_bone: NDArray[np.int64]
+    """The bone of each body, shape (n,)."""
+    bone_body: NDArray[np.int64]
+    """The body that each bone is or rides on, shape (b,); -1: it stays as it is."""
+    spine: tuple[int, ...]
+    """Bones from hips to chest; those in between have no body if there is a rod. Empty: there is no spine."""
+    strangers: NDArray[np.int64]
+    """Pairs of bodies that do not collide, shape (k, 2)."""
+    notes: tuple[str, ...] = field(default=())
+
+
+def build_ragdoll(character: Character, settings: RagdollSettings | None = None) -> Ragdoll:
+    """Bodies, joints and a spine for a character; raises SettingsError if nothing of it can be simulated."""
+    settings = settings or RagdollSettings()
+    bone_roles = roles.roles_of(character.names, character.parent)
+    bearings = bearings_of(character, bone_roles)
+    spine, notes = _spine(character, bone_roles)
+    is_chain = settings.spine == "joints" or len(spine) < 3
+    between = () if is_chain else spine[1:-1]
+    bone_body = _carriers(character, bone_roles, spine, between)
+    body_bone = np.array(
+        [i for i in range(len(bone_body)) if bone_body[i] >= 0 and _is_own(bone_body, i)], np.int64
+    )
+    number = {int(bone): at for at, bone in enumerate(body_bone)}
+    bone_body = np.array([number.get(int(owner), -1) for owner in bone_body], np.int64)
+    shapes = _shapes(character, bone_roles, bearings, body_bone, between, spine)
+    masses = _masses(character, settings, shapes)
+    bodies = tuple(
+        _body(character, settings, int(bone), shape, mass)
+        for bone, shape, mass in zip(body_bone, shapes, masses, strict=True)
+    )
+    tree = _Tree(character, body_bone, bone_body, bodies)
+    joints, rods = _held(tree, bone_roles, bearings, settings, spine, between)
+    return Ragdoll(
+        character, settings, bodies, joints, rods,
+        frozen(body_bone), frozen(bone_body), spine, frozen(tree.strangers()), notes,
+    )  # fmt: skip
+
+
+def _spine(character, bone_roles):
+    """(bones from hips to chest, notes)."""
+    if character.spine is None:
+        chain = roles.guess_spine(character.names, character.parent)
+        if len(chain) < 3:
+            return chain, ("no spine of three bones or more was found; joints hold the trunk",)
+        return chain, ()
+    chain = tuple(character.index(name) for name in character.spine)
+    below = int(character.parent[chain[0]])
+    # The rod stands on what carries the first bone of the spine, unless that is the hips already.
+    if below >= 0 and bone_roles[chain[0]] != roles.HIPS and bone_roles[below] != roles.ROOT:
+        chain = (below, *chain)
+    notes = () if len(chain) > 2 else ("the spine has fewer than three bones; a joint holds it",)
+    return chain, notes
+
+
+def _carriers(character, bone_roles, spine, between):
+    """The bone whose body each bone is or rides on, shape (b,); -1: none."""
+    low = np.minimum(character.rest_head, character.rest_tail).min(axis=0)
+    high = np.maximum(character.rest_head, character.rest_tail).max(axis=0)
+    size = float(np.linalg.norm(high - low))
+    lengths = character.lengths()
+    carrier = np.full(len(lengths), -1, np.int64)
+    has_child = np.isin(np.arange(len(lengths)), character.parent)
+    for at in range(len(lengths)):
+        parent = character.parent[at]
+        below = carrier[parent] if parent >= 0 else -1
+        hint = character.bones[at].shape
+        is_between = at in between
+        rides = (
+            hint == "none"
+            or is_between
+            or (hint is None and bone_roles[at] in RIDING and below >= 0)
+            or (hint is None and lengths[at] < SHORT * size and below >= 0)
+            or lengths[at] < 1e-6
+            or (hint is None and bone_roles[at] == roles.ROOT and has_child[at])
+        )
+        if at in (spine[:1] + spine[-1:]) and hint != "none":
+            rides = False
+        carrier[at] = below if rides else at
+    if (carrier < 0).all():
+        raise SettingsError(
+            "character: no bone is long enough to be simulated; give one a length and a shape"
+        )
+    return carrier
+
+
+def _is_own(carrier, bone):
+    return carrier[bone] == bone
+
+
+def _shapes(character, bone_roles, bearings: Bearings, body_bone, between, spine):
+    """A shape for each body; hips and chest also cover the bones between them, one half each."""
+    lengths = character.lengths()
+    half = 0.5 * float(lengths[list(between)].sum()) if between else 0.0
+    shapes = []
+    for bone in body_bone:
+        below, beyond = (half if between and bone == spine[end] else 0.0 for end in (-1, 0))
+        shapes.append(body_shape(character, int(bone), bone_roles[bone], bearings, below, beyond))
+    return shapes
+
+
+def _masses(character, settings, shapes):
+    """Shares of the total by volume [kg]."""
+    total = settings.mass or character.mass
+    if total is None:
+        heights = np.concatenate([character.rest_head[:, 2], character.rest_tail[:, 2]])
+        total = BODY_MASS_INDEX * max(float(np.ptp(heights)), 1e-3) ** 2
+    volumes = np.array([shape.mass_properties(DENSITY).mass for shape in shapes])
+    # No limb is so light beside the rest that Gauss-Seidel cannot hold it.
+    volumes = np.maximum(volumes, 0.004 * volumes.sum())
+    return total * volumes / volumes.sum()
+
+
+def _body(character, settings, bone, shape, mass):
+    """A body where its bone is at the transition, with the velocity of the last interval."""
+    location, rotation = character.location[-1, bone], character.rotation[-1, bone]
+    centre = shape.mass_properties(1.0).centre
+    velocity, spin = np.zeros(3), np.zeros(3)
+    if len(character.frames) > 1:
+        before = character.rotation[-2, bone]
+        was = character.location[-2, bone] + quaternions.turned(before, centre)
+        velocity = character.fps * (location + quaternions.turned(rotation, centre) - was)
+        turn = quaternions.product(rotation, quaternions.inverse(before))
+        spin = character.fps * quaternions.turn_vectors(turn)
+    return RigidBody(
+        [shape], location, rotation, velocity, spin, mass=float(mass),
+        friction=settings.friction, restitution=settings.restitution, angular_damping=0.05,
+    )  # fmt: skip
+
+
+class _Tree:
+    """Which bodies hang on which, as bones do, and what they weigh."""
+
+    def __init__(self, character, body_bone, bone_body, bodies):
+        self.character, self.body_bone, self.bodies = character, body_bone, bodies
+        parent = character.parent
+        self.parent = np.array(
+            [-1 if parent[b] < 0 else bone_body[parent[b]] for b in body_bone], np.int64
+        )
+
+    def inertia_beyond(self, body: int, point: NDArray[np.float64]) -> float:
+        """Moment of inertia of a body and all that hangs on it about a point [kg m^2], at the transition."""
+        total = 0.0
+        for at in self._beyond(body):
+            properties = self.bodies[at].properties
+            r = self.bodies[at].centre() - point
+            total += properties.mass * (r @ r) + np.trace(properties.inertia) / 3.0
+        return float(total)
+
+    def _beyond(self, body):
+        hanging = {body}
+        for at in range(body + 1, len(self.parent)):  # parents stand before their children
+            if self.parent[at] in hanging:
+                hanging.add(at)
+        return sorted(hanging)
+
+    def strangers(self):
+        """Pairs that are joined, or hang on the same body, or on the body that the other hangs on."""
+        pairs = set()
+        for b, a in enumerate(self.parent):
+            if a < 0:
+                continue
+            pairs.add((int(a), b))
+            if self.parent[a] >= 0:
+                pairs.add((int(self.parent[a]), b))
+            pairs |= {(c, b) for c in range(b) if self.parent[c] == a}
+        return np.array(sorted(pairs), np.int64).reshape(-1, 2)
+
+
+def _held(tree, bone_roles, bearings, settings, spine, between):
+    """(joints, rods) that hold the bodies of a tree together."""
+    joints, rods = [], []
+    character = tree.character
+    for b, a in enumerate(tree.parent):
+        if a < 0:
+            continue
+        bone = int(tree.body_bone[b])
+        point = character.location[-1, bone]
+        inertia = tree.inertia_beyond(b, point)
+        spring = _spring(inertia, settings)
+        if between and bone == spine[-1]:
+            if settings.spine == "rod":
+                rods.append(_rod(tree, int(a), b, spine, between, inertia, settings))
+            else:
+                heads = character.location[-1, [*between, bone]]
+                joints.append(Ball(a=int(a), b=b, point=heads.mean(axis=0), **spring))
+            continue
+        role = bone_roles[bone]
+        base = int(tree.body_bone[a])
+        joints.append(join(character, int(a), base, b, bone, role, bearings, spring))
+    return tuple(joints), tuple(rods)
+
+
+def _spring(inertia, settings):
+    """Stiffness and damping of a muscle that moves something of that inertia."""
+    damping = settings.damping * inertia
+    if settings.strength == 1.0:
+        return {"stiffness": np.inf, "damping": damping}
+    rate = 2.0 * np.pi * STRENGTH_RATE * settings.strength / (1.0 - settings.strength)
+    return {
+        "stiffness": inertia * rate**2,
+        "damping": damping + 2.0 * MUSCLE_DAMPING * inertia * rate,
+    }
+
+
+def _rod(tree, a, b, spine, between, inertia, settings):
+    """The rod in place of the bones between hips and chest."""
+    spring = _spring(inertia, settings)
+    passive = inertia * (2.0 * np.pi * ROD_RATE) ** 2
+    stiffness = spring["stiffness"] + passive
+    damping = spring["damping"] + 2.0 * 0.3 * inertia * 2.0 * np.pi * ROD_RATE
+    heads = tree.character.location[-1, [*between, spine[-1]]]
+    bones = len(between)
+    return Rod(
+        a=a, b=b, points=heads,
+        bend_stiffness=stiffness, twist_stiffness=stiffness,
+        bend_damping=damping, twist_damping=damping,
+        most_bend=min(np.radians(30.0) * (bones + 1), 2.4), most_twist=np.radians(18.0) * (bones + 1),
+    )  # fmt: skip

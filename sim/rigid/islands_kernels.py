@@ -1,0 +1,67 @@
+"""Sleep: bodies that hang together and have all been slow for a while stop, and are skipped until something moves them.
+
+An island is what joints, rods and touching contacts connect; bodies that nothing can push connect nothing.
+"""
+
+import numpy as np
+
+from toolkit.compile_kernels import njit_called
+
+
+@njit_called
+def _root(island, i):
+    while island[i] != i:
+        island[i] = island[island[i]]
+        i = island[i]
+    return i
+
+
+@njit_called
+def _unite(island, bodies, a, b):
+    if bodies.inverse_mass[a] > 0.0 and bodies.inverse_mass[b] > 0.0:
+        a, b = _root(island, a), _root(island, b)
+        # The lower number wins, so that the outcome does not depend on the order.
+        if a < b:
+            island[b] = a
+        else:
+            island[a] = b
+
+
+@njit_called
+def fall_asleep(state, bodies, joints, rods, contacts, count, scratch, h, slow, patience):
+    """Note how long every body has been slow, put islands to sleep and wake those that are touched by a moving body."""
+    island, calm = scratch.island, scratch.calm
+    for i in range(state.p.shape[0]):
+        island[i] = i
+        speed = 0.0
+        for k in range(3):
+            speed += state.v[i, k] ** 2 + (bodies.reach[i] * state.w[i, k]) ** 2
+        is_slow = speed < slow * slow
+        state.slow_time[i] = state.slow_time[i] + h if is_slow else 0.0
+    for j in range(joints.body.shape[0]):
+        _unite(island, bodies, joints.body[j, 0], joints.body[j, 1])
+    for r in range(rods.body.shape[0]):
+        _unite(island, bodies, rods.body[r, 0], rods.body[r, 1])
+    for c in range(count):
+        if contacts.push[c, 0] > 0.0:
+            _unite(island, bodies, contacts.body[c, 0], contacts.body[c, 1])
+    for i in range(state.p.shape[0]):
+        calm[i] = np.inf
+    for i in range(state.p.shape[0]):
+        if bodies.inverse_mass[i] > 0.0:
+            root = _root(island, i)
+            calm[root] = min(calm[root], state.slow_time[i])
+    for c in range(count):
+        # What is led keeps awake what it touches while it moves.
+        for side in range(2):
+            led, other = contacts.body[c, side], contacts.body[c, 1 - side]
+            if contacts.push[c, 0] > 0.0 and bodies.inverse_mass[led] == 0.0:
+                if state.slow_time[led] == 0.0 and bodies.inverse_mass[other] > 0.0:
+                    calm[_root(island, other)] = 0.0
+    for i in range(state.p.shape[0]):
+        if bodies.inverse_mass[i] == 0.0:
+            continue
+        state.is_asleep[i] = calm[_root(island, i)] >= patience
+        if state.is_asleep[i]:
+            for k in range(3):
+                state.v[i, k] = state.w[i, k] = 0.0

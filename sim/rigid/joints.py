@@ -1,0 +1,209 @@
+"""Joints between two rigid bodies, said in the world as things are at the start."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sim.errors import SettingsError
+from sim.ragdoll import quaternions
+from sim.rigid.joints_kernels import BALL, CONE_TWIST, FIXED, HINGE
+from toolkit.arrays import frozen
+
+WORLD = -1
+"""In place of a body: the joint hangs on the world."""
+UNBOUNDED = 100.0  # [rad], beyond every angle
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Joint:
+    """What all joints have: a point that both bodies share, and perhaps a muscle that holds a pose."""
+
+    a: int
+    """Number of the first body, or WORLD."""
+    b: int
+    """Number of the second body."""
+    point: ArrayLike
+    """Where they are joined, in the world at the start [m], shape (3,)."""
+    frame: ArrayLike = (1.0, 0.0, 0.0, 0.0)
+    """Axes at rest as the first body holds them, in the world at the start (w, x, y, z)."""
+    frame_b: ArrayLike | None = None
+    """The same of the second body; None: the start is the pose of rest. Angles are those between the two."""
+    stiffness: float = 0.0
+    """Of the muscle [N m/rad]; inf: rigid."""
+    damping: float = 0.0
+    """Resistance against turning [N m s/rad]."""
+    target: ArrayLike | None = None
+    """Frame b in frame a that the muscle pulls to (w, x, y, z); None: as at the start."""
+    kind: ClassVar[int]
+
+    def __post_init__(self):
+        for name, width in (("point", 3), ("frame", 4), ("frame_b", 4), ("target", 4)):
+            if getattr(self, name) is None:
+                continue
+            value = np.array(getattr(self, name), np.float64)
+            if value.shape != (width,) or not np.isfinite(value).all():
+                raise SettingsError(f"{name}: expected {width} finite numbers")
+            if width == 4:
+                length = np.linalg.norm(value)
+                if not 0.5 < length < 2.0:
+                    raise SettingsError(f"{name}: expected a quaternion of length 1; normalise it")
+                value = value / length
+            object.__setattr__(self, name, frozen(value))
+        if self.frame_b is None:
+            object.__setattr__(self, "frame_b", self.frame)
+        if self.target is None:
+            target = quaternions.product(quaternions.inverse(self.frame), self.frame_b)
+            object.__setattr__(self, "target", frozen(target))
+        if not self.stiffness >= 0.0:
+            raise SettingsError(f"stiffness: expected 0 or more, or inf, got {self.stiffness}")
+        if not 0.0 <= self.damping < np.inf:
+            raise SettingsError(f"damping: expected 0 or a positive number, got {self.damping}")
+        if self.a == self.b:
+            raise SettingsError(f"joint: body {self.a} cannot be joined to itself; choose another")
+
+    def limits(self) -> tuple[float, float, float]:
+        """Greatest swing, least and greatest twist [rad]."""
+        return UNBOUNDED, -UNBOUNDED, UNBOUNDED
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ball(Joint):
+    """Ball and socket: turns every way."""
+
+    kind = BALL
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fixed(Joint):
+    """Does not turn at all."""
+
+    kind = FIXED
+
+
+def _check_range(low, high, what):
+    if not low <= high:
+        raise SettingsError(f"{what}: the least angle, {low}, is above the greatest, {high}")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Hinge(Joint):
+    """Turns about the x axis of its frames only."""
+
+    low: float = -UNBOUNDED
+    """Least angle [rad]."""
+    high: float = UNBOUNDED
+    """Greatest angle [rad]."""
+    kind = HINGE
+
+    def __post_init__(self):
+        super().__post_init__()
+        _check_range(self.low, self.high, "hinge")
+
+    def limits(self):
+        return UNBOUNDED, max(self.low, -UNBOUNDED), min(self.high, UNBOUNDED)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConeTwist(Joint):
+    """Ball and socket whose x axis stays in a cone and whose twist about it is limited."""
+
+    swing: float = UNBOUNDED
+    """Half the opening of the cone [rad]."""
+    twist_low: float = -UNBOUNDED
+    """[rad]."""
+    twist_high: float = UNBOUNDED
+    """[rad]."""
+    kind = CONE_TWIST
+
+    def __post_init__(self):
+        super().__post_init__()
+        _check_range(self.twist_low, self.twist_high, "twist")
+        if not self.swing >= 0.0:
+            raise SettingsError(f"swing: expected 0 or more, got {self.swing}")
+
+    def limits(self):
+        return (
+            min(self.swing, UNBOUNDED),
+            max(self.twist_low, -UNBOUNDED),
+            min(self.twist_high, UNBOUNDED),
+        )
+
+
+class JointArrays(NamedTuple):
+    """All joints for kernels: what they are, then what a step keeps of them."""
+
+    body: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    anchor: NDArray[np.float64]
+    """The point in both bodies, from the centre of mass [m], shape (j, 2, 3)."""
+    frame: NDArray[np.float64]
+    """The frames in both bodies, shape (j, 2, 4)."""
+    limit: NDArray[np.float64]
+    """Swing, least and greatest twist [rad], shape (j, 3)."""
+    stiffness: NDArray[np.float64]
+    damping: NDArray[np.float64]
+    target: NDArray[np.float64]
+    has_angles: NDArray[np.bool_]
+    """Whether anything but the point matters, shape (j,)."""
+    arm: NDArray[np.float64]
+    point_mass: NDArray[np.float64]
+    push: NDArray[np.float64]
+    """Multipliers of the point, shape (j, 3)."""
+    world_frame: NDArray[np.float64]
+    axes: NDArray[np.float64]
+    hold_mass: NDArray[np.float64]
+    hold: NDArray[np.float64]
+    """Multipliers of the rows that hold hinges and fixed joints, shape (j, 3)."""
+    muscle_mass: NDArray[np.float64]
+    muscle: NDArray[np.float64]
+    """Multipliers of the muscle, shape (j, 3)."""
+    elastic: NDArray[np.float64]
+    spring: NDArray[np.float64]
+    swing: NDArray[np.float64]
+    """Direction, multiplier and mass of the limit of the swing, shape (j, 5)."""
+    twist: NDArray[np.float64]
+    """The same of the twist."""
+
+
+JOINT_KEPT = ("push", "hold", "muscle", "swing", "twist")
+"""Arrays that a continuation needs."""
+
+
+def local_pose(p, q, point, frame):
+    """(point, frame) of the world as a body at p, q holds them."""
+    back = quaternions.inverse(q)
+    return quaternions.turned(back, point - p), quaternions.product(back, frame)
+
+
+def joint_arrays(joints: Sequence[Joint], p: NDArray, q: NDArray, world: int) -> JointArrays:
+    """The joints of bodies that start at p (n, 3), q (n, 4); world: the body that stands for WORLD."""
+    count = len(joints)
+    body = np.array([[world if j.a == WORLD else j.a, j.b] for j in joints], np.int64)
+    body = body.reshape(count, 2)
+    moving = len(p)
+    if body.size and not (0 <= body.min() and body.max() < moving):
+        raise SettingsError("joint: names a body that does not exist; number them from 0")
+    anchor, frame = np.zeros((count, 2, 3)), np.zeros((count, 2, 4))
+    for at, joint in enumerate(joints):
+        for side, turn in enumerate((joint.frame, joint.frame_b)):
+            i = body[at, side]
+            anchor[at, side], frame[at, side] = local_pose(p[i], q[i], joint.point, turn)
+    stiffness = np.array([joint.stiffness for joint in joints], np.float64)
+    damping = np.array([joint.damping for joint in joints], np.float64)
+    kind = np.array([joint.kind for joint in joints], np.int64)
+    zeros = np.zeros
+    return JointArrays(
+        body, kind, anchor, frame,
+        np.array([joint.limits() for joint in joints], np.float64).reshape(count, 3),
+        stiffness, damping,
+        np.array([joint.target for joint in joints], np.float64).reshape(count, 4),
+        (kind != BALL) | (stiffness > 0.0) | (damping > 0.0),
+        zeros((count, 2, 3)), zeros((count, 3, 3)), zeros((count, 3)),
+        zeros((count, 2, 4)), zeros((count, 3, 3)),
+        zeros((count, 3, 3)), zeros((count, 3)),
+        zeros((count, 3, 3)), zeros((count, 3)),
+        zeros(count), zeros(count), zeros((count, 5)), zeros((count, 5)),
+    )  # fmt: skip

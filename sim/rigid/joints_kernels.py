@@ -1,0 +1,370 @@
+"""Joints: two points that coincide, and rules for how the two bodies may be turned.
+
+Thesis 000, sections 6.4-6.6. Jacobians and effective masses are those of the start of the step, while errors are exact
+at every iteration ("high fidelity joints"). With forces along the Jacobians of the start that is the SHAKE rule, which
+neither adds nor takes energy; Jacobians of the end would damp.
+
+Frames of a joint share their axes when the joint is at rest; x is the axis of the twist, or of the hinge. Rows that
+stay within bounds have a multiplier of one sign. A spring of stiffness k with damping c is the row
+
+    lambda = -h^2 k C(x) - h c J d,
+
+so strength depends neither on the number of iterations nor on the step; k = inf is a rigid row. Limits act at once.
+Multipliers are kept from step to step (warm start).
+"""
+
+import numpy as np
+
+from sim.rigid.matrix3_kernels import invert3, product_form, times3
+from sim.rigid.rotation_kernels import displace, fill_matrix, multiply, rotated
+from toolkit.compile_kernels import njit_called
+
+BALL, HINGE, CONE_TWIST, FIXED = 0, 1, 2, 3
+TURNED_OVER = -0.9  # cosine of the swing from which on a twist is not defined well
+
+
+@njit_called
+def prepare_joints(state, scratch, joints, h):
+    """Arms, axes and effective masses at the start of the step; applies the multipliers of the last one."""
+    for j in range(joints.body.shape[0]):
+        a, b = joints.body[j, 0], joints.body[j, 1]
+        if scratch.ease[a] + scratch.ease[b] == 0.0:
+            continue
+        _prepare_point(j, a, b, state, scratch, joints)
+        if joints.has_angles[j]:
+            _prepare_angles(j, a, b, state, scratch, joints, h)
+
+
+@njit_called
+def _prepare_point(j, a, b, state, scratch, joints):
+    """K = sum of 1/m + [r] I^-1 [r]^T over both bodies, inverted."""
+    k3 = scratch.work3[0]
+    diagonal = scratch.ease[a] + scratch.ease[b]
+    for row in range(3):
+        for column in range(3):
+            k3[row, column] = diagonal if row == column else 0.0
+    for side in range(2):
+        i = joints.body[j, side]
+        local = joints.anchor[j, side]
+        x, y, z = rotated(state.q[i], local[0], local[1], local[2])
+        joints.arm[j, side, 0], joints.arm[j, side, 1], joints.arm[j, side, 2] = x, y, z
+        if scratch.ease[i] > 0.0:
+            add_arm(k3, scratch.turn_ease[i], x, y, z)
+    invert3(k3, joints.point_mass[j])
+    push = joints.push[j]
+    push_point(a, b, joints.arm[j], scratch, push[0], push[1], push[2])
+
+
+@njit_called
+def add_arm(k3, m, x, y, z):
+    """Add [r] m [r]^T to a 3 x 3 matrix, for an arm r = (x, y, z)."""
+    # Columns of m [r]^T: m times the columns of [r]^T = -[r].
+    a0, a1, a2 = times3(m, 0.0, -z, y)
+    b0, b1, b2 = times3(m, z, 0.0, -x)
+    c0, c1, c2 = times3(m, -y, x, 0.0)
+    k3[0, 0] += y * a2 - z * a1
+    k3[1, 0] += z * a0 - x * a2
+    k3[2, 0] += x * a1 - y * a0
+    k3[0, 1] += y * b2 - z * b1
+    k3[1, 1] += z * b0 - x * b2
+    k3[2, 1] += x * b1 - y * b0
+    k3[0, 2] += y * c2 - z * c1
+    k3[1, 2] += z * c0 - x * c2
+    k3[2, 2] += x * c1 - y * c0
+
+
+@njit_called
+def push_point(a, b, arm, scratch, x, y, z):
+    """Displace both bodies by an impulse (times the step) at their arms, + on b and - on a."""
+    for k in range(3):
+        push = x if k == 0 else (y if k == 1 else z)
+        scratch.linear[a, k] -= scratch.ease[a] * push
+        scratch.linear[b, k] += scratch.ease[b] * push
+    twist_body(
+        a, scratch,
+        arm[0, 2] * y - arm[0, 1] * z, arm[0, 0] * z - arm[0, 2] * x, arm[0, 1] * x - arm[0, 0] * y,
+    )  # fmt: skip
+    twist_body(
+        b, scratch,
+        arm[1, 1] * z - arm[1, 2] * y, arm[1, 2] * x - arm[1, 0] * z, arm[1, 0] * y - arm[1, 1] * x,
+    )  # fmt: skip
+
+
+@njit_called
+def twist_body(i, scratch, x, y, z):
+    """Turn a body by an angular impulse (times the step)."""
+    dx, dy, dz = times3(scratch.turn_ease[i], x, y, z)
+    scratch.angular[i, 0] += dx
+    scratch.angular[i, 1] += dy
+    scratch.angular[i, 2] += dz
+
+
+@njit_called
+def twist_both(a, b, scratch, x, y, z):
+    """Turn both bodies by an angular impulse (times the step), + on b and - on a."""
+    twist_body(a, scratch, -x, -y, -z)
+    twist_body(b, scratch, x, y, z)
+
+
+@njit_called
+def _prepare_angles(j, a, b, state, scratch, joints, h):
+    """Axes of the rows, and their masses."""
+    if joints.stiffness[j] < np.inf:
+        joints.elastic[j] = h * h * joints.stiffness[j]
+        joints.spring[j] = joints.elastic[j] + h * joints.damping[j]
+    axes_a, axes_b, k3 = scratch.work3[0], scratch.work3[1], scratch.work3[2]
+    for side in range(2):
+        multiply(state.q[joints.body[j, side]], joints.frame[j, side], joints.world_frame[j, side])
+    fill_matrix(joints.world_frame[j, 0], axes_a)
+    fill_matrix(joints.world_frame[j, 1], axes_b)
+    _sum_of_eases(a, b, scratch, k3)
+    for k in range(3):
+        for m in range(3):
+            joints.axes[j, k, m] = axes_a[m, k]
+    _fill_row_masses(j, joints, k3, scratch.work3[3])
+    _prepare_limits(j, joints, axes_a, axes_b, k3)
+    kind, axes = joints.kind[j], joints.axes[j]
+    hold, muscle, swing, twist = joints.hold[j], joints.muscle[j], joints.swing[j], joints.twist[j]
+    if kind == BALL or kind == CONE_TWIST:
+        hold[0] = hold[1] = hold[2] = 0.0
+    x, y, z = 0.0, 0.0, 0.0
+    for k in range(3):
+        x += axes[k, 0] * (hold[k] + muscle[k])
+        y += axes[k, 1] * (hold[k] + muscle[k])
+        z += axes[k, 2] * (hold[k] + muscle[k])
+    x += swing[3] * swing[0] + twist[3] * twist[0]
+    y += swing[3] * swing[1] + twist[3] * twist[1]
+    z += swing[3] * swing[2] + twist[3] * twist[2]
+    twist_both(a, b, scratch, x, y, z)
+
+
+@njit_called
+def _sum_of_eases(a, b, scratch, out):
+    for k in range(3):
+        for m in range(3):
+            out[k, m] = scratch.turn_ease[a, k, m] + scratch.turn_ease[b, k, m]
+
+
+@njit_called
+def _fill_row_masses(j, joints, k3, local):
+    """Effective masses of the rows that hold and of the muscle, in the axes of frame a."""
+    axes = joints.axes[j]
+    for k in range(3):
+        x, y, z = times3(k3, axes[k, 0], axes[k, 1], axes[k, 2])
+        for m in range(3):
+            local[m, k] = axes[m, 0] * x + axes[m, 1] * y + axes[m, 2] * z
+    mass = joints.hold_mass[j]
+    if joints.kind[j] == FIXED:
+        invert3(local, mass)
+    elif joints.kind[j] == HINGE:
+        det = local[1, 1] * local[2, 2] - local[1, 2] * local[2, 1]
+        s = 1.0 / det if det != 0.0 else 0.0
+        mass[1, 1], mass[2, 2] = s * local[2, 2], s * local[1, 1]
+        mass[1, 2], mass[2, 1] = -s * local[1, 2], -s * local[2, 1]
+    if joints.stiffness[j] == np.inf:
+        invert3(local, joints.muscle_mass[j])
+    elif joints.spring[j] > 0.0:
+        # (1 + s K)^-1, so that the impulse of a step is -s times where the row ends.
+        for k in range(3):
+            for m in range(3):
+                local[k, m] = joints.spring[j] * local[k, m] + (1.0 if k == m else 0.0)
+        invert3(local, joints.muscle_mass[j])
+
+
+@njit_called
+def _prepare_limits(j, joints, axes_a, axes_b, k3):
+    """Directions and masses of swing and twist at the start of the step. Rows are (x, y, z, multiplier, mass)."""
+    ax, ay, az = axes_a[0, 0], axes_a[1, 0], axes_a[2, 0]
+    bx, by, bz = axes_b[0, 0], axes_b[1, 0], axes_b[2, 0]
+    nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+    sine, cosine = np.sqrt(nx * nx + ny * ny + nz * nz), ax * bx + ay * by + az * bz
+    swing, twist = joints.swing[j], joints.twist[j]
+    # Almost straight, or turned right over, the direction is not known: the row rests for this step.
+    s = 1.0 / sine if sine > 1e-3 else 0.0
+    swing[0], swing[1], swing[2] = s * nx, s * ny, s * nz
+    ease = product_form(k3, swing[0], swing[1], swing[2])
+    swing[4] = 1.0 / ease if ease > 0.0 else 0.0
+    swing[3] = swing[3] if s > 0.0 else 0.0
+    s = 1.0 / (1.0 + cosine) if cosine > TURNED_OVER else 0.0
+    twist[0], twist[1], twist[2] = s * (ax + bx), s * (ay + by), s * (az + bz)
+    ease = product_form(k3, twist[0], twist[1], twist[2])
+    twist[4] = 1.0 / ease if ease > 0.0 else 0.0
+    twist[3] = twist[3] if s > 0.0 else 0.0
+
+
+@njit_called
+def solve_joints(state, scratch, joints, is_back):
+    """One sweep over all joints, forth or back."""
+    qa, qb = scratch.work4[0], scratch.work4[1]
+    count = joints.body.shape[0]
+    for at in range(count):
+        j = count - 1 - at if is_back else at
+        a, b = joints.body[j, 0], joints.body[j, 1]
+        if scratch.ease[a] + scratch.ease[b] == 0.0:
+            continue
+        if joints.has_angles[j]:
+            _solve_angles(j, a, b, scratch, joints)
+        displace(state.q[a], scratch.angular[a], qa)
+        displace(state.q[b], scratch.angular[b], qb)
+        gx, gy, gz = point_gap(j, a, b, state, scratch, joints, qa, qb)
+        x, y, z = times3(joints.point_mass[j], -gx, -gy, -gz)
+        push = joints.push[j]
+        push[0], push[1], push[2] = push[0] + x, push[1] + y, push[2] + z
+        push_point(a, b, joints.arm[j], scratch, x, y, z)
+
+
+@njit_called
+def point_gap(j, a, b, state, scratch, joints, qa, qb):
+    """How far the point of b is from that of a [m], as three numbers, at displaced orientations qa, qb."""
+    one, two = joints.anchor[j, 0], joints.anchor[j, 1]
+    ax, ay, az = rotated(qa, one[0], one[1], one[2])
+    bx, by, bz = rotated(qb, two[0], two[1], two[2])
+    pa, pb, da, db = state.p[a], state.p[b], scratch.linear[a], scratch.linear[b]
+    return (
+        (pb[0] - pa[0]) + (db[0] - da[0]) + (bx - ax),
+        (pb[1] - pa[1]) + (db[1] - da[1]) + (by - ay),
+        (pb[2] - pa[2]) + (db[2] - da[2]) + (bz - az),
+    )
+
+
+@njit_called
+def _solve_angles(j, a, b, scratch, joints):
+    fa, fb, turn = scratch.work4[2], scratch.work4[3], scratch.work4[4]
+    axes = joints.axes[j]
+    if joints.stiffness[j] > 0.0 or joints.spring[j] > 0.0:
+        relative_turn(j, a, b, scratch, joints, fa, fb, turn)
+        e0, e1, e2 = turn_vector(joints.target[j], turn)
+        _solve_muscle(j, a, b, scratch, joints, e0, e1, e2)
+    if joints.kind[j] != BALL:
+        relative_turn(j, a, b, scratch, joints, fa, fb, turn)
+        if joints.kind[j] == CONE_TWIST:
+            swing = swing_angle(turn)
+            _stay_below(joints.limit[j, 0] - swing, joints.swing[j], a, b, scratch)
+            relative_turn(j, a, b, scratch, joints, fa, fb, turn)
+        if joints.kind[j] != FIXED:
+            angle = twist_angle(turn)
+            _stay_between(joints.limit[j, 1], angle, joints.limit[j, 2], joints.twist[j], a, b, scratch)  # fmt: skip
+            relative_turn(j, a, b, scratch, joints, fa, fb, turn)
+        if joints.kind[j] == HINGE or joints.kind[j] == FIXED:
+            e0, e1, e2 = hold_error(joints.kind[j], turn)
+            l0, l1, l2 = times3(joints.hold_mass[j], -e0, -e1, -e2)
+            joints.hold[j, 0] += l0
+            joints.hold[j, 1] += l1
+            joints.hold[j, 2] += l2
+            _twist_along(axes, a, b, scratch, l0, l1, l2)
+
+
+@njit_called
+def relative_turn(j, a, b, scratch, joints, fa, fb, turn):
+    """The orientation of frame b in frame a as displaced, into `turn`; fa and fb are room."""
+    displace(joints.world_frame[j, 0], scratch.angular[a], fa)
+    displace(joints.world_frame[j, 1], scratch.angular[b], fb)
+    fa[1], fa[2], fa[3] = -fa[1], -fa[2], -fa[3]
+    multiply(fa, fb, turn)
+
+
+@njit_called
+def swing_angle(turn):
+    """Angle between the x axes of two frames [rad], 0 to pi."""
+    across = np.sqrt(turn[2] * turn[2] + turn[3] * turn[3])
+    along = np.sqrt(turn[0] * turn[0] + turn[1] * turn[1])
+    return 2.0 * np.arctan2(across, along)
+
+
+@njit_called
+def twist_angle(turn):
+    """Signed angle about x after the swing is taken away [rad], -pi to pi."""
+    w, x = (turn[0], turn[1]) if turn[0] >= 0.0 else (-turn[0], -turn[1])
+    return 2.0 * np.arctan2(x, w)
+
+
+@njit_called
+def hold_error(kind, turn):
+    """What a hinge or a fixed joint must not turn by [rad], along the axes of frame a."""
+    w, x, y, z = turn[0], turn[1], turn[2], turn[3]
+    if kind == FIXED:
+        return turn_of(w, x, y, z)
+    # The x axis of b in frame a is (c, ., .); the shortest turn from x to it.
+    sine_y, sine_z = 2.0 * (w * y - x * z), 2.0 * (x * y + w * z)
+    sine = np.sqrt(sine_y * sine_y + sine_z * sine_z)
+    s = np.arctan2(sine, 1.0 - 2.0 * (y * y + z * z)) / sine if sine > 1e-12 else 1.0
+    return 0.0, s * sine_y, s * sine_z
+
+
+@njit_called
+def turn_of(w, x, y, z):
+    """Axis times angle [rad] of a unit quaternion, the short way."""
+    if w < 0.0:
+        w, x, y, z = -w, -x, -y, -z
+    sine = np.sqrt(x * x + y * y + z * z)
+    s = 2.0 * np.arctan2(sine, w) / sine if sine > 1e-12 else 2.0
+    return s * x, s * y, s * z
+
+
+@njit_called
+def turn_vector(target, turn):
+    """Axis times angle [rad], in frame a, from the target to the turn."""
+    w, x, y, z = target[0], -target[1], -target[2], -target[3]
+    a, b, c, d = turn[0], turn[1], turn[2], turn[3]
+    return turn_of(
+        a * w - b * x - c * y - d * z,
+        a * x + b * w + c * z - d * y,
+        a * y - b * z + c * w + d * x,
+        a * z + b * y - c * x + d * w,
+    )
+
+
+@njit_called
+def _solve_muscle(j, a, b, scratch, joints, e0, e1, e2):
+    """The spring and damper towards the target, all three axes at once."""
+    axes, muscle = joints.axes[j], joints.muscle[j]
+    if joints.stiffness[j] == np.inf:
+        l0, l1, l2 = times3(joints.muscle_mass[j], -e0, -e1, -e2)
+    else:
+        elastic = joints.elastic[j]
+        viscous = joints.spring[j] - elastic
+        x = scratch.angular[b, 0] - scratch.angular[a, 0]
+        y = scratch.angular[b, 1] - scratch.angular[a, 1]
+        z = scratch.angular[b, 2] - scratch.angular[a, 2]
+        d0, d1, d2 = times3(axes, x, y, z)
+        l0, l1, l2 = times3(
+            joints.muscle_mass[j],
+            -elastic * e0 - viscous * d0 - muscle[0],
+            -elastic * e1 - viscous * d1 - muscle[1],
+            -elastic * e2 - viscous * d2 - muscle[2],
+        )
+    muscle[0], muscle[1], muscle[2] = muscle[0] + l0, muscle[1] + l1, muscle[2] + l2
+    _twist_along(axes, a, b, scratch, l0, l1, l2)
+
+
+@njit_called
+def _twist_along(axes, a, b, scratch, l0, l1, l2):
+    """Turn both bodies by angular impulses along three axes."""
+    twist_both(
+        a, b, scratch,
+        axes[0, 0] * l0 + axes[1, 0] * l1 + axes[2, 0] * l2,
+        axes[0, 1] * l0 + axes[1, 1] * l1 + axes[2, 1] * l2,
+        axes[0, 2] * l0 + axes[1, 2] * l1 + axes[2, 2] * l2,
+    )  # fmt: skip
+
+
+@njit_called
+def _stay_below(room, row, a, b, scratch):
+    """Keep room >= 0 of an angle that grows along the row's direction."""
+    # The multiplier acts along +direction, so it is never positive.
+    new = min(0.0, row[3] + row[4] * room)
+    change = new - row[3]
+    row[3] = new
+    if change != 0.0:
+        twist_both(a, b, scratch, change * row[0], change * row[1], change * row[2])
+
+
+@njit_called
+def _stay_between(low, angle, high, row, a, b, scratch):
+    """Keep an angle that grows along the row's direction between two bounds."""
+    below, above = row[3] + row[4] * (high - angle), row[3] + row[4] * (low - angle)
+    new = min(0.0, below) if below < 0.0 else max(0.0, above)
+    change = new - row[3]
+    row[3] = new
+    if change != 0.0:
+        twist_both(a, b, scratch, change * row[0], change * row[1], change * row[2])

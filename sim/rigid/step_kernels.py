@@ -1,0 +1,93 @@
+"""Steps of all rigid bodies: find contacts, predict, hold together by projected Gauss-Seidel, move."""
+
+from sim.rigid.contacts_kernels import keep_pushes, prepare_contacts, solve_contacts
+from sim.rigid.detection_kernels import find_contacts
+from sim.rigid.islands_kernels import fall_asleep
+from sim.rigid.joints_kernels import prepare_joints, solve_joints
+from sim.rigid.motion_kernels import finish_motion, predict_motion
+from sim.rigid.rods_kernels import prepare_rods, solve_rods
+from toolkit.compile_kernels import njit_borrowing, njit_called
+
+PARTING = 0.25  # sweeps that take overlaps apart, as a share of those that find velocities
+
+
+@njit_called
+def lead_bodies(state, led, step, first):
+    """Put what is led where a step finds it, with the velocity that takes it to the next place."""
+    for i in range(led.p.shape[1]):
+        for k in range(3):
+            state.p[first + i, k] = led.p[step, i, k]
+            state.v[first + i, k] = led.v[step, i, k]
+            state.w[first + i, k] = led.w[step, i, k]
+        for k in range(4):
+            state.q[first + i, k] = led.q[step, i, k]
+
+
+@njit_called
+def solve_step(
+    state, bodies, shapes, joints, rods, contacts, kept, counts, scratch, gravity, h, iterations
+):
+    """Displace all bodies by one step, with the contacts that were found for it."""
+    count = counts[0]
+    predict_motion(state, bodies, scratch, gravity, h)
+    prepare_rods(state, scratch, rods, h)
+    prepare_joints(state, scratch, joints, h)
+    prepare_contacts(state, bodies, shapes, scratch, contacts, count, kept, counts[1], gravity, h)
+    for sweep in range(iterations):
+        # Forth and back in turn: errors of one direction do not pile up at its end.
+        is_back = sweep % 2 == 1
+        solve_rods(state, scratch, rods)
+        solve_joints(state, scratch, joints, is_back)
+        solve_contacts(scratch, contacts, count, 0, is_back)
+    keep_pushes(contacts, count, kept)
+    for i in range(state.p.shape[0]):
+        for k in range(3):
+            scratch.swift_linear[i, k] = scratch.linear[i, k]
+            scratch.swift_angular[i, k] = scratch.angular[i, k]
+    overlaps = False
+    for c in range(count):
+        overlaps |= contacts.need[c, 1] > contacts.need[c, 0]
+    if overlaps:
+        for sweep in range(int(PARTING * iterations) + 1):
+            is_back = sweep % 2 == 1
+            solve_rods(state, scratch, rods)
+            solve_joints(state, scratch, joints, is_back)
+            solve_contacts(scratch, contacts, count, 1, is_back)
+
+
+@njit_borrowing
+def advance(
+    state, bodies, shapes, meshes, joints, rods, contacts, kept, counts, scratch, work, excluded, gravity,
+    led, moving, h, first, steps, iterations, margin, sleep,
+):  # fmt: skip
+    """Advance by steps of h [s], from number `first` on; returns how many are done, fewer if room ran out.
+
+    counts (2,): contacts of this step and of the last one. sleep: (slow [m/s], patience [s]).
+    """
+    for step in range(first, steps):
+        lead_bodies(state, led, step, moving)
+        found = find_contacts(
+            state.p, state.q, state.v, state.w, h, margin, moving, state.is_asleep, excluded, shapes, meshes,
+            work, contacts,
+        )  # fmt: skip
+        if found < 0 or found > contacts.gap.shape[0]:
+            return step
+        counts[0] = found
+        solve_step(
+            state,
+            bodies,
+            shapes,
+            joints,
+            rods,
+            contacts,
+            kept,
+            counts,
+            scratch,
+            gravity,
+            h,
+            iterations,
+        )
+        finish_motion(state, scratch, h)
+        counts[1] = found
+        fall_asleep(state, bodies, joints, rods, contacts, found, scratch, h, sleep[0], sleep[1])
+    return steps
