@@ -118,15 +118,9 @@ def skin_radius(character: Character, bone: int) -> float | None:
 
 
 def _trunk(character, bone, role, bearings, radius, below, beyond):
-    """A box as wide as what hangs on it is apart."""
+    """A box as wide as what hangs on the trunk is apart."""
     length = float(character.lengths()[bone])
-    children = [i for i in range(len(character.bones)) if character.parent[i] == bone]
-    apart = [abs((character.rest_head[i] - character.rest_head[bone]) @ bearings.left) for i in children]  # fmt: skip
-    tails = [abs((character.rest_tail[i] - character.rest_head[bone]) @ bearings.left) for i in children]  # fmt: skip
-    # Hips are wider than their joints; shoulders are at the ends of collar bones.
-    half = 1.5 * max(apart, default=0.0) if role == roles.HIPS else 0.8 * max(tails, default=0.0)
-    half = max(radius or 0.0, half, 0.35 * length)
-    half = min(half, 3.0 * length + 1e-3) if radius is None else half
+    half = radius or max(_half_width(character, bone, role, bearings), 0.35 * length)
     back = quaternions.inverse(character.rest_rotation[bone])
     left = quaternions.turned(back, bearings.left)
     y = np.array([0.0, 1.0, 0.0])
@@ -137,6 +131,21 @@ def _trunk(character, bone, role, bearings, radius, below, beyond):
     turn = quaternions.of_matrices(np.stack([left, y, np.cross(left, y)], axis=1))
     height = below + length + beyond
     return Box((2.0 * half, height, 2.0 * DEPTH * half), (0.0, 0.5 * height - below, 0.0), turn)
+
+
+def _half_width(character, bone, role, bearings):
+    """Half the width of a part of the trunk [m]: of hips and chest by their limbs, in between by theirs."""
+    hanging = [i for i in range(len(character.bones)) if character.parent[i] == bone]
+    away = np.zeros((0, 2))
+    if hanging:
+        ends = np.stack([character.rest_head[hanging], character.rest_tail[hanging]], axis=1)
+        away = np.abs((ends - character.rest_head[bone]) @ bearings.left)
+    # Hips are wider than their joints; shoulders are at the ends of collar bones.
+    half = 1.5 * away[:, 0].max(initial=0.0) if role == roles.HIPS else 0.8 * away.max(initial=0.0)
+    if half > 0.02 * float(np.ptp(character.rest_head[:, 2])) or not hanging:
+        return half
+    above = [i for i in hanging if roles.role_of(character.names[i]) == roles.SPINE]
+    return 0.85 * _half_width(character, above[0], roles.SPINE, bearings) if above else half
 
 
 def _foot(character, bone, bearings, radius):

@@ -28,7 +28,9 @@ BODY_MASS_INDEX = 22.0  # [kg/m^2], for characters without a mass
 DENSITY = 1000.0  # [kg/m^3], only for the share of each body
 STRENGTH_RATE = 1.5  # [Hz] of a muscle of strength one half
 MUSCLE_DAMPING = 0.6  # of critical
-ROD_RATE = 1.2  # [Hz]: a spine without muscles is no string
+MOST_DAMPED = 100.0  # [1/s]: muscles that are faster are damped no more than this
+SPINE_RATE = 0.5  # [Hz]: limp, it still is no string
+SPINE_DAMPING = 0.3  # of critical
 
 
 @dataclass(frozen=True)
@@ -245,45 +247,43 @@ def _held(tree, bone_roles, bearings, settings, spine, between):
         if a < 0:
             continue
         bone = int(tree.body_bone[b])
-        point = character.location[-1, bone]
-        inertia = tree.inertia_beyond(b, point)
-        spring = _spring(inertia, settings)
-        if between and bone == spine[-1]:
-            if settings.spine == "rod":
-                rods.append(_rod(tree, int(a), b, spine, between, inertia, settings))
-            else:
-                heads = character.location[-1, [*between, bone]]
-                joints.append(Ball(a=int(a), b=b, point=heads.mean(axis=0), **spring))
-            continue
-        role = bone_roles[bone]
         base = int(tree.body_bone[a])
-        joints.append(join(character, int(a), base, b, bone, role, bearings, spring))
+        is_rod = bool(between) and bone == spine[-1] and settings.spine == "rod"
+        is_ball = bool(between) and bone == spine[-1] and not is_rod
+        inertia = tree.inertia_beyond(b, character.location[-1, bone])
+        # Joints of a spine in a row are each as much stiffer as there are more of them.
+        in_spine = len(spine) - 1 if bone in spine[1:] and base in spine and not between else 1
+        spring = _spring(inertia, settings, in_spine if bone in spine[1:] else 0)
+        if is_rod:
+            rods.append(_rod(character, int(a), b, spine, between, spring))
+        elif is_ball:
+            middle = character.location[-1, [*between, bone]].mean(axis=0)
+            joints.append(Ball(a=int(a), b=b, point=middle, **spring))
+        else:
+            role = bone_roles[bone]
+            joints.append(join(character, int(a), base, b, bone, role, bearings, spring))
     return tuple(joints), tuple(rods)
 
 
-def _spring(inertia, settings):
-    """Stiffness and damping of a muscle that moves something of that inertia."""
-    damping = settings.damping * inertia
-    if settings.strength == 1.0:
-        return {"stiffness": np.inf, "damping": damping}
-    rate = 2.0 * np.pi * STRENGTH_RATE * settings.strength / (1.0 - settings.strength)
+def _spring(inertia, settings, backbone):
+    """Stiffness and damping of what moves something of that inertia: a muscle, and the spine itself."""
+    rate = np.inf
+    if settings.strength < 1.0:
+        rate = 2.0 * np.pi * STRENGTH_RATE * settings.strength / (1.0 - settings.strength)
+    own = 2.0 * np.pi * SPINE_RATE
+    damping = settings.damping + 2.0 * MUSCLE_DAMPING * min(rate, MOST_DAMPED)
     return {
-        "stiffness": inertia * rate**2,
-        "damping": damping + 2.0 * MUSCLE_DAMPING * inertia * rate,
+        "stiffness": inertia * (rate**2 + backbone * own**2),
+        "damping": inertia * (damping + backbone * 2.0 * SPINE_DAMPING * own),
     }
 
 
-def _rod(tree, a, b, spine, between, inertia, settings):
+def _rod(character, a, b, spine, between, spring):
     """The rod in place of the bones between hips and chest."""
-    spring = _spring(inertia, settings)
-    passive = inertia * (2.0 * np.pi * ROD_RATE) ** 2
-    stiffness = spring["stiffness"] + passive
-    damping = spring["damping"] + 2.0 * 0.3 * inertia * 2.0 * np.pi * ROD_RATE
-    heads = tree.character.location[-1, [*between, spine[-1]]]
     bones = len(between)
     return Rod(
-        a=a, b=b, points=heads,
-        bend_stiffness=stiffness, twist_stiffness=stiffness,
-        bend_damping=damping, twist_damping=damping,
+        a=a, b=b, points=character.location[-1, [*between, spine[-1]]],
+        bend_stiffness=spring["stiffness"], twist_stiffness=spring["stiffness"],
+        bend_damping=spring["damping"], twist_damping=spring["damping"],
         most_bend=min(np.radians(30.0) * (bones + 1), 2.4), most_twist=np.radians(18.0) * (bones + 1),
     )  # fmt: skip

@@ -93,6 +93,8 @@ class BodyArrays(NamedTuple):
     """About the centre, in the body's frame [kg m^2], shape (n, 3, 3)."""
     inverse_inertia: NDArray[np.float64]
     """Shape (n, 3, 3)."""
+    least_inertia: NDArray[np.float64]
+    """The least of its eigenvalues [kg m^2], shape (n,)."""
     friction: NDArray[np.float64]
     """Shape (n,)."""
     restitution: NDArray[np.float64]

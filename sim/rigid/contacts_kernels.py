@@ -53,6 +53,7 @@ def prepare_contacts(state, bodies, shapes, scratch, contacts, count, kept, kept
     for c in range(count):
         a, b = contacts.body[c, 0], contacts.body[c, 1]
         push = contacts.push[c]
+        contacts.usual[c] = push[0]
         _push_contact(c, a, b, scratch, contacts, push[0], push[1], push[2])
 
 
@@ -174,14 +175,20 @@ def recall_pushes(contacts, count, kept, kept_count):
 
 
 @njit_called
-def keep_pushes(contacts, count, out_kept):
-    """What the next step recalls."""
+def keep_pushes(bodies, contacts, count, out_kept, scale):
+    """What the next step recalls: as with joints, not what is left of a blow."""
     for c in range(count):
+        weight = 0.0
+        for side in range(2):
+            ease = bodies.inverse_mass[contacts.body[c, side]]
+            weight += 1.0 / ease if ease > 0.0 else 0.0
+        most = 2.0 * contacts.usual[c] + scale * weight
+        s = min(1.0, most / contacts.push[c, 0]) if contacts.push[c, 0] > 0.0 else 1.0
         out_kept.is_taken[c] = False
         out_kept.key[c] = contacts.key[c]
         for k in range(3):
             out_kept.local[c, k] = contacts.local[c, k]
-            out_kept.push[c, k] = contacts.push[c, k]
+            out_kept.push[c, k] = s * contacts.push[c, k]
 
 
 @njit_called

@@ -166,9 +166,21 @@ class JointArrays(NamedTuple):
     """Direction, multiplier and mass of the limit of the swing, shape (j, 5)."""
     twist: NDArray[np.float64]
     """The same of the twist."""
+    start_gap: NDArray[np.float64]
+    """Between the points at the start of a step [m], shape (j, 3)."""
+    start_angle: NDArray[np.float64]
+    """Errors of the other rows then [rad], shape (j, 8)."""
+    aside: NDArray[np.float64]
+    """Multipliers put aside, shape (j, 11)."""
+    weight: NDArray[np.float64]
+    """Of both bodies together [kg], shape (j,)."""
+    most_placed: NDArray[np.float64]
+    """The gap that one sweep closes at most [m], shape (j,)."""
+    usual: NDArray[np.float64]
+    """Size of the push that the last step kept, shape (j,)."""
 
 
-JOINT_KEPT = ("push", "hold", "muscle", "swing", "twist")
+JOINT_KEPT = ("push", "hold", "muscle", "swing", "twist", "usual")
 """Arrays that a continuation needs."""
 
 
@@ -178,8 +190,9 @@ def local_pose(p, q, point, frame):
     return quaternions.turned(back, point - p), quaternions.product(back, frame)
 
 
-def joint_arrays(joints: Sequence[Joint], p: NDArray, q: NDArray, world: int) -> JointArrays:
-    """The joints of bodies that start at p (n, 3), q (n, 4); world: the body that stands for WORLD."""
+def joint_arrays(joints: Sequence[Joint], state, bodies, world: int) -> JointArrays:
+    """The joints of bodies as they start; world: the body that stands for WORLD."""
+    p, q = state.p, state.q
     count = len(joints)
     body = np.array([[world if j.a == WORLD else j.a, j.b] for j in joints], np.int64)
     body = body.reshape(count, 2)
@@ -206,4 +219,18 @@ def joint_arrays(joints: Sequence[Joint], p: NDArray, q: NDArray, world: int) ->
         zeros((count, 3, 3)), zeros((count, 3)),
         zeros((count, 3, 3)), zeros((count, 3)),
         zeros(count), zeros(count), zeros((count, 5)), zeros((count, 5)),
+        zeros((count, 3)), zeros((count, 8)), zeros((count, 11)),
+        pair_weights(bodies, body), 0.1 * pair_reaches(bodies, body), zeros(count),
     )  # fmt: skip
+
+
+def pair_weights(bodies, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What both bodies of each pair weigh together [kg], without those that cannot be pushed."""
+    inverse = bodies.inverse_mass[pairs]
+    return np.where(inverse > 0.0, 1.0 / np.where(inverse > 0.0, inverse, 1.0), 0.0).sum(axis=1)
+
+
+def pair_reaches(bodies, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Size of the smaller body of each pair that can be pushed [m]."""
+    reach = np.where(bodies.inverse_mass[pairs] > 0.0, bodies.reach[pairs], np.inf)
+    return reach.min(axis=1, initial=np.inf)

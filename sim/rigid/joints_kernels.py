@@ -11,6 +11,10 @@ stay within bounds have a multiplier of one sign. A spring of stiffness k with d
 
 so strength depends neither on the number of iterations nor on the step; k = inf is a rigid row. Limits act at once.
 Multipliers are kept from step to step (warm start).
+
+Differs from the thesis: what was left of an error is not turned into velocity. First sweeps keep errors as they were at
+the start of the step and give the velocities; further ones (is_placing) take the errors away and only move bodies.
+With all errors at zero that is the same; without, a solver that has not converged would feed on its own errors.
 """
 
 import numpy as np
@@ -20,7 +24,9 @@ from sim.rigid.rotation_kernels import displace, fill_matrix, multiply, rotated
 from toolkit.compile_kernels import njit_called
 
 BALL, HINGE, CONE_TWIST, FIXED = 0, 1, 2, 3
-TURNED_OVER = -0.9  # cosine of the swing from which on a twist is not defined well
+MOST_PLACED = 0.2  # [rad] that one row corrects at once
+NEAR_LIMIT = 1e-3  # [rad]; a swing further from its limit has nothing left of the last push
+TURNED_OVER = -0.7  # cosine of the swing from which on a twist is not defined well
 
 
 @njit_called
@@ -51,6 +57,9 @@ def _prepare_point(j, a, b, state, scratch, joints):
         if scratch.ease[i] > 0.0:
             add_arm(k3, scratch.turn_ease[i], x, y, z)
     invert3(k3, joints.point_mass[j])
+    one, two = joints.arm[j, 0], joints.arm[j, 1]
+    for k in range(3):
+        joints.start_gap[j, k] = state.p[b, k] + two[k] - state.p[a, k] - one[k]
     push = joints.push[j]
     push_point(a, b, joints.arm[j], scratch, push[0], push[1], push[2])
 
@@ -123,10 +132,9 @@ def _prepare_angles(j, a, b, state, scratch, joints, h):
             joints.axes[j, k, m] = axes_a[m, k]
     _fill_row_masses(j, joints, k3, scratch.work3[3])
     _prepare_limits(j, joints, axes_a, axes_b, k3)
-    kind, axes = joints.kind[j], joints.axes[j]
+    _fill_start(j, joints, scratch.work4[2], scratch.work4[3])
+    axes = joints.axes[j]
     hold, muscle, swing, twist = joints.hold[j], joints.muscle[j], joints.swing[j], joints.twist[j]
-    if kind == BALL or kind == CONE_TWIST:
-        hold[0] = hold[1] = hold[2] = 0.0
     x, y, z = 0.0, 0.0, 0.0
     for k in range(3):
         x += axes[k, 0] * (hold[k] + muscle[k])
@@ -136,6 +144,26 @@ def _prepare_angles(j, a, b, state, scratch, joints, h):
     y += swing[3] * swing[1] + twist[3] * twist[1]
     z += swing[3] * swing[2] + twist[3] * twist[2]
     twist_both(a, b, scratch, x, y, z)
+
+
+@njit_called
+def _fill_start(j, joints, back, turn):
+    """Errors at the start of the step: of rows that hold, of a rigid muscle, and by which limits are passed."""
+    back[0] = joints.world_frame[j, 0, 0]
+    for k in range(1, 4):
+        back[k] = -joints.world_frame[j, 0, k]
+    multiply(back, joints.world_frame[j, 1], turn)
+    start = joints.start_angle[j]
+    kind, limit = joints.kind[j], joints.limit[j]
+    if kind == HINGE or kind == FIXED:
+        start[0], start[1], start[2] = hold_error(kind, turn)
+    if joints.stiffness[j] == np.inf:
+        start[3], start[4], start[5] = turn_vector(joints.target[j], turn)
+    start[6] = max(0.0, swing_angle(turn) - limit[0])
+    twist = twist_angle(turn)
+    start[7] = max(0.0, twist - limit[2]) - max(0.0, limit[1] - twist)
+    if limit[1] + NEAR_LIMIT < twist < limit[2] - NEAR_LIMIT:
+        joints.twist[j, 3] = 0.0
 
 
 @njit_called
@@ -178,23 +206,29 @@ def _prepare_limits(j, joints, axes_a, axes_b, k3):
     bx, by, bz = axes_b[0, 0], axes_b[1, 0], axes_b[2, 0]
     nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
     sine, cosine = np.sqrt(nx * nx + ny * ny + nz * nz), ax * bx + ay * by + az * bz
-    swing, twist = joints.swing[j], joints.twist[j]
     # Almost straight, or turned right over, the direction is not known: the row rests for this step.
     s = 1.0 / sine if sine > 1e-3 else 0.0
-    swing[0], swing[1], swing[2] = s * nx, s * ny, s * nz
-    ease = product_form(k3, swing[0], swing[1], swing[2])
-    swing[4] = 1.0 / ease if ease > 0.0 else 0.0
-    swing[3] = swing[3] if s > 0.0 else 0.0
+    is_met = np.arctan2(sine, cosine) > joints.limit[j, 0] - NEAR_LIMIT
+    _turn_row(joints.swing[j], s * nx, s * ny, s * nz, is_met, k3)
     s = 1.0 / (1.0 + cosine) if cosine > TURNED_OVER else 0.0
-    twist[0], twist[1], twist[2] = s * (ax + bx), s * (ay + by), s * (az + bz)
-    ease = product_form(k3, twist[0], twist[1], twist[2])
-    twist[4] = 1.0 / ease if ease > 0.0 else 0.0
-    twist[3] = twist[3] if s > 0.0 else 0.0
+    _turn_row(joints.twist[j], s * (ax + bx), s * (ay + by), s * (az + bz), True, k3)
 
 
 @njit_called
-def solve_joints(state, scratch, joints, is_back):
-    """One sweep over all joints, forth or back."""
+def _turn_row(row, x, y, z, is_met, k3):
+    """Give a row (x, y, z, multiplier, mass) its new direction; what still points the same way keeps its multiplier."""
+    size = row[0] * row[0] + row[1] * row[1] + row[2] * row[2]
+    alike = (row[0] * x + row[1] * y + row[2] * z) / size if size > 0.0 else 0.0
+    row[3] *= min(max(alike, 0.0), 1.0) if is_met else 0.0
+    row[0], row[1], row[2] = x, y, z
+    ease = product_form(k3, x, y, z)
+    row[4] = 1.0 / ease if ease > 0.0 else 0.0
+
+
+@njit_called
+def solve_joints(state, scratch, joints, is_placing, is_back):
+    """One sweep over all joints, forth or back, that keeps errors or takes them away (is_placing)."""
+    kept = 0.0 if is_placing else 1.0
     qa, qb = scratch.work4[0], scratch.work4[1]
     count = joints.body.shape[0]
     for at in range(count):
@@ -203,14 +237,26 @@ def solve_joints(state, scratch, joints, is_back):
         if scratch.ease[a] + scratch.ease[b] == 0.0:
             continue
         if joints.has_angles[j]:
-            _solve_angles(j, a, b, scratch, joints)
+            _solve_angles(j, a, b, scratch, joints, kept)
         displace(state.q[a], scratch.angular[a], qa)
         displace(state.q[b], scratch.angular[b], qb)
         gx, gy, gz = point_gap(j, a, b, state, scratch, joints, qa, qb)
+        start = joints.start_gap[j]
+        gx, gy, gz = gx - kept * start[0], gy - kept * start[1], gz - kept * start[2]
+        if is_placing:
+            s = shortened(gx, gy, gz, joints.most_placed[j])
+            gx, gy, gz = s * gx, s * gy, s * gz
         x, y, z = times3(joints.point_mass[j], -gx, -gy, -gz)
         push = joints.push[j]
         push[0], push[1], push[2] = push[0] + x, push[1] + y, push[2] + z
         push_point(a, b, joints.arm[j], scratch, x, y, z)
+
+
+@njit_called
+def shortened(x, y, z, most):
+    """What to multiply a vector with so that it is no longer than that."""
+    size = np.sqrt(x * x + y * y + z * z)
+    return most / size if size > most else 1.0
 
 
 @njit_called
@@ -228,26 +274,36 @@ def point_gap(j, a, b, state, scratch, joints, qa, qb):
 
 
 @njit_called
-def _solve_angles(j, a, b, scratch, joints):
+def _solve_angles(j, a, b, scratch, joints, kept):
     fa, fb, turn = scratch.work4[2], scratch.work4[3], scratch.work4[4]
-    axes = joints.axes[j]
+    axes, start = joints.axes[j], joints.start_angle[j]
     if joints.stiffness[j] > 0.0 or joints.spring[j] > 0.0:
         relative_turn(j, a, b, scratch, joints, fa, fb, turn)
         e0, e1, e2 = turn_vector(joints.target[j], turn)
+        e0, e1, e2 = e0 - kept * start[3], e1 - kept * start[4], e2 - kept * start[5]
         _solve_muscle(j, a, b, scratch, joints, e0, e1, e2)
     if joints.kind[j] != BALL:
         relative_turn(j, a, b, scratch, joints, fa, fb, turn)
         if joints.kind[j] == CONE_TWIST:
             swing = swing_angle(turn)
-            _stay_below(joints.limit[j, 0] - swing, joints.swing[j], a, b, scratch)
+            room = joints.limit[j, 0] + kept * start[6] - swing
+            _stay_below(max(room, -MOST_PLACED), joints.swing[j], a, b, scratch)
             relative_turn(j, a, b, scratch, joints, fa, fb, turn)
         if joints.kind[j] != FIXED:
             angle = twist_angle(turn)
-            _stay_between(joints.limit[j, 1], angle, joints.limit[j, 2], joints.twist[j], a, b, scratch)  # fmt: skip
+            low = joints.limit[j, 1] + kept * min(start[7], 0.0)
+            high = joints.limit[j, 2] + kept * max(start[7], 0.0)
+            angle = min(max(angle, low - MOST_PLACED), high + MOST_PLACED)
+            _stay_between(low, angle, high, joints.twist[j], a, b, scratch)
             relative_turn(j, a, b, scratch, joints, fa, fb, turn)
         if joints.kind[j] == HINGE or joints.kind[j] == FIXED:
             e0, e1, e2 = hold_error(joints.kind[j], turn)
-            l0, l1, l2 = times3(joints.hold_mass[j], -e0, -e1, -e2)
+            l0, l1, l2 = times3(
+                joints.hold_mass[j],
+                kept * start[0] - e0,
+                kept * start[1] - e1,
+                kept * start[2] - e2,
+            )
             joints.hold[j, 0] += l0
             joints.hold[j, 1] += l1
             joints.hold[j, 2] += l2
@@ -368,3 +424,28 @@ def _stay_between(low, angle, high, row, a, b, scratch):
     row[3] = new
     if change != 0.0:
         twist_both(a, b, scratch, change * row[0], change * row[1], change * row[2])
+
+
+@njit_called
+def keep_joint_pushes(joints, is_back, scale):
+    """Put the multipliers aside before bodies are only moved, and take them back (is_back) afterwards.
+
+    What a blow leaves is no guide to the next step: beyond twice what it was before, and `scale` times the weight that
+    hangs on it, a joint keeps nothing of it.
+    """
+    for j in range(joints.body.shape[0]):
+        aside, push = joints.aside[j], joints.push[j]
+        if is_back:
+            for k in range(3):
+                push[k], joints.hold[j, k] = aside[k], aside[3 + k]
+                joints.muscle[j, k] = aside[6 + k]
+            joints.swing[j, 3], joints.twist[j, 3] = aside[9], aside[10]
+            continue
+        size = np.sqrt(push[0] ** 2 + push[1] ** 2 + push[2] ** 2)
+        most = 2.0 * joints.usual[j] + scale * joints.weight[j]
+        s = most / size if size > most else 1.0
+        joints.usual[j] = s * size
+        for k in range(3):
+            aside[k], aside[3 + k] = s * push[k], s * joints.hold[j, k]
+            aside[6 + k] = s * joints.muscle[j, k]
+        aside[9], aside[10] = s * joints.swing[j, 3], s * joints.twist[j, 3]

@@ -16,6 +16,8 @@ from sim.rigid.rotation_kernels import displace, fill_matrix, rotated
 from toolkit.compile_kernels import njit_called
 
 GYROSCOPIC_STEPS = 4  # of Newton's method; a slow body needs one
+GYROSCOPIC_SHARE = 0.5  # of the least inertia, that the gyroscopic part of a mass may have
+MOST_TURN = 1.0  # [rad] per step; what spins faster is slowed to that
 
 
 @njit_called
@@ -58,6 +60,7 @@ def find_spin(i, state, bodies, scratch, h):
     ux, uy, uz = times3(inverse, bx, by, bz)
     unit = scratch.work4[1]
     unit[0], unit[1], unit[2], unit[3] = 1.0, 0.0, 0.0, 0.0
+    ex, ey, ez = bx, by, bz
     for _ in range(GYROSCOPIC_STEPS):
         work[1, 0, 0], work[1, 0, 1], work[1, 0, 2] = -0.5 * h * ux, -0.5 * h * uy, -0.5 * h * uz
         displace(unit, work[1, 0], turned)
@@ -67,28 +70,55 @@ def find_spin(i, state, bodies, scratch, h):
         for k in range(3):
             for m in range(3):
                 work[2, k, m] = inertia[k, m]
-        s = 0.5 * h
-        work[2, 0, 1] += s * ez
-        work[2, 0, 2] -= s * ey
-        work[2, 1, 0] -= s * ez
-        work[2, 1, 2] += s * ex
-        work[2, 2, 0] += s * ey
-        work[2, 2, 1] -= s * ex
+        subtract_cross(work[2], 0.5 * h * ex, 0.5 * h * ey, 0.5 * h * ez)
         invert3(work[2], work[1])
         dx, dy, dz = times3(work[1], fx - ex, fy - ey, fz - ez)
         ux, uy, uz = ux - dx, uy - dy, uz - dz
         if dx * dx + dy * dy + dz * dz <= 1e-26 * (ux * ux + uy * uy + uz * uz):
             break
     ax, ay, az = rotated(q, ux, uy, uz)
-    scratch.angular[i, 0], scratch.angular[i, 1], scratch.angular[i, 2] = h * ax, h * ay, h * az
-    # dw by dL: with f as above, R_n f'^-1 exp(-h u / 2) R_n^T.
-    fill_matrix(turned, work[2])
+    angle = h * np.sqrt(ax * ax + ay * ay + az * az)
+    s = h * min(1.0, MOST_TURN / angle) if angle > 0.0 else h
+    scratch.angular[i, 0], scratch.angular[i, 1], scratch.angular[i, 2] = s * ax, s * ay, s * az
+    _fill_turn_ease(i, bodies, scratch, ex, ey, ez, h)
+
+
+@njit_called
+def _fill_turn_ease(i, bodies, scratch, ex, ey, ez, h):
+    """dw by dL of body i in the world: with f as above, R_n f'^-1 exp(-h u / 2) R_n^T.
+
+    work3[0] holds R_n and work4[0] the quaternion of exp(-h u / 2). Where the gyroscopic part would outweigh the
+    inertia, Gauss-Seidel would diverge; it is cut back to what it can bear.
+    """
+    work, inertia = scratch.work3, bodies.inertia[i]
+    size = np.sqrt(ex * ex + ey * ey + ez * ez)
+    most = GYROSCOPIC_SHARE * bodies.least_inertia[i]
+    s = min(0.5 * h, most / size) if size > 0.0 else 0.0
+    for k in range(3):
+        for m in range(3):
+            work[2, k, m] = inertia[k, m]
+    subtract_cross(work[2], s * ex, s * ey, s * ez)
+    invert3(work[2], work[1])
+    fill_matrix(scratch.work4[0], work[2])
     for k in range(3):
         for m in range(3):
             work[3, k, m] = (
-                work[1, k, 0] * work[2, 0, m] + work[1, k, 1] * work[2, 1, m] + work[1, k, 2] * work[2, 2, m]
-            )  # fmt: skip
-    turn_tensor(turn, work[3], scratch.turn_ease[i])
+                work[1, k, 0] * work[2, 0, m]
+                + work[1, k, 1] * work[2, 1, m]
+                + work[1, k, 2] * work[2, 2, m]
+            )
+    turn_tensor(work[0], work[3], scratch.turn_ease[i])
+
+
+@njit_called
+def subtract_cross(m, x, y, z):
+    """Subtract the matrix of the cross product with (x, y, z), in place."""
+    m[0, 1] += z
+    m[0, 2] -= y
+    m[1, 0] -= z
+    m[1, 2] += x
+    m[2, 0] += y
+    m[2, 1] -= x
 
 
 @njit_called

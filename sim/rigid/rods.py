@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sim.errors import SettingsError
 from sim.ragdoll import quaternions
-from sim.rigid.joints import UNBOUNDED, WORLD, local_pose
+from sim.rigid.joints import UNBOUNDED, WORLD, local_pose, pair_reaches, pair_weights
 from sim.rigid.rods_kernels import MOST_BENT, ROWS
 from toolkit.arrays import frozen
 
@@ -155,14 +155,25 @@ class RodArrays(NamedTuple):
     limit_mass: NDArray[np.float64]
     limit_push: NDArray[np.float64]
     """Multipliers of the limits of bend and twist, shape (r, 2)."""
+    start: NDArray[np.float64]
+    """Errors of the rows and of both limits at the start of a step, shape (r, 8)."""
+    aside: NDArray[np.float64]
+    """Multipliers put aside, shape (r, 8)."""
+    weight: NDArray[np.float64]
+    """Of both bodies together [kg], shape (r,)."""
+    most_placed: NDArray[np.float64]
+    """The error of the length that one sweep mends at most [m], shape (r,)."""
+    usual: NDArray[np.float64]
+    """Size of the push that the last step kept, shape (r,)."""
 
 
-ROD_KEPT = ("push", "limit_push")
+ROD_KEPT = ("push", "limit_push", "usual")
 """Arrays that a continuation needs."""
 
 
-def rod_arrays(rods: Sequence[Rod], p: NDArray, q: NDArray, world: int) -> RodArrays:
-    """The rods of bodies that start at p (n, 3), q (n, 4); world: the body that stands for WORLD."""
+def rod_arrays(rods: Sequence[Rod], state, bodies, world: int) -> RodArrays:
+    """The rods of bodies as they start; world: the body that stands for WORLD."""
+    p, q = state.p, state.q
     count = len(rods)
     body = np.array([[world if r.a == WORLD else r.a, r.b] for r in rods], np.int64)
     body = body.reshape(count, 2)
@@ -187,4 +198,6 @@ def rod_arrays(rods: Sequence[Rod], p: NDArray, q: NDArray, world: int) -> RodAr
         zeros((count, ROWS)), zeros((count, ROWS, 12)), zeros((count, 12, ROWS)),
         zeros((count, ROWS, ROWS)), zeros((count, 3, 2)), zeros((count, ROWS)),
         zeros((count, 2, 3)), zeros((count, 2)), zeros((count, 2)),
+        zeros((count, ROWS + 2)), zeros((count, ROWS + 2)),
+        pair_weights(bodies, body), 0.1 * pair_reaches(bodies, body), zeros(count),
     )  # fmt: skip

@@ -21,6 +21,8 @@ from sim.rigid.rotation_kernels import displace, rotate, rotated
 from toolkit.compile_kernels import njit_called
 
 ROWS = 6
+NEAR_LIMIT = 1e-3  # [rad]
+MOST_PLACED = 0.2  # [rad] that one sweep corrects at once
 MOST_BENT = 3.1  # [rad]; an arc of half a turn and more has no direction
 
 
@@ -209,9 +211,16 @@ def prepare_rods(state, scratch, rods, h):
         if scratch.ease[a] + scratch.ease[b] == 0.0:
             continue
         pose = (state.p[a], state.q[a], state.p[b], state.q[b])
-        measure_rod(
+        psi = measure_rod(
             *pose, rods.ends[r], rods.frames[r], rods.rest[r], scratch.work_rod, rods.error[r], rods.jacobian[r]
         )  # fmt: skip
+        for row in range(ROWS):
+            # Springs have no error to get rid of.
+            which = 0 if row < 5 else 1
+            is_hard = row < 3 or rods.stiffness[r, which] == np.inf
+            rods.start[r, row] = rods.error[r, row] if is_hard else 0.0
+        rods.start[r, ROWS] = max(0.0, psi - rods.limit[r, 0])
+        rods.start[r, ROWS + 1] = max(0.0, abs(rods.error[r, 5]) - rods.limit[r, 1])
         _fill_spread(a, b, scratch, rods.jacobian[r], rods.spread[r])
         for row in range(ROWS):
             for column in range(row + 1):
@@ -230,7 +239,11 @@ def prepare_rods(state, scratch, rods, h):
             ease = product_form(scratch.turn_ease[a], bend[0], bend[1], bend[2])
             ease += product_form(scratch.turn_ease[b], bend[0], bend[1], bend[2])
             rods.limit_mass[r, row] = 1.0 / ease if ease > 0.0 else 0.0
-            rods.limit_push[r, row] *= ease > 0.0
+            # What pushed in the last step does so still only at the limit.
+            is_met = psi > rods.limit[r, 0] - NEAR_LIMIT
+            if row == 1:
+                is_met = abs(rods.error[r, 5]) > rods.limit[r, 1] - NEAR_LIMIT
+            rods.limit_push[r, row] *= is_met and ease > 0.0
         factor_rows(rods.mass[r])
         _push_rows(a, b, scratch, rods.spread[r], rods.push[r])
         for row in range(2):
@@ -279,8 +292,9 @@ def _soften(r, rods, h):
 
 
 @njit_called
-def solve_rods(state, scratch, rods):
-    """One sweep over all rods: all rows of a rod at once, then its limits."""
+def solve_rods(state, scratch, rods, is_placing):
+    """One sweep over all rods: all rows of a rod at once, then its limits; see `joints_kernels` for is_placing."""
+    kept = 0.0 if is_placing else 1.0
     qa, qb = scratch.work4[0], scratch.work4[1]
     pa, pb = scratch.work_rod[0], scratch.work_rod[1]
     for r in range(rods.body.shape[0]):
@@ -294,8 +308,13 @@ def solve_rods(state, scratch, rods):
         displace(state.q[a], scratch.angular[a], qa)
         displace(state.q[b], scratch.angular[b], qb)
         psi, twist = find_rod_errors(pa, qa, pb, qb, rods.ends[r], rods.frames[r], rods.rest[r], error)  # fmt: skip
-        for row in range(3):
-            error[row] = -error[row]
+        for row in range(ROWS):
+            error[row] -= kept * rods.start[r, row]
+        # Large errors are mended bit by bit.
+        most = rods.most_placed[r]
+        error[0] = -min(max(error[0], -most), most)
+        for row in range(1, 3):
+            error[row] = -min(max(error[row], -MOST_PLACED), MOST_PLACED)
         for row in range(3, ROWS):
             # (elastic C + viscous J d) / spring + compliance lambda, with viscous / spring = 1 - share.
             compliance, share = rods.soft[r, row - 3, 0], rods.soft[r, row - 3, 1]
@@ -308,7 +327,7 @@ def solve_rods(state, scratch, rods):
         for row in range(ROWS):
             push[row] += error[row]
         _push_rows(a, b, scratch, rods.spread[r], error)
-        _limit_rod(r, a, b, scratch, rods, psi, twist)
+        _limit_rod(r, a, b, scratch, rods, psi, twist, kept)
 
 
 @njit_called
@@ -328,17 +347,20 @@ def _push_rows(a, b, scratch, spread, push):
 
 
 @njit_called
-def _limit_rod(r, a, b, scratch, rods, psi, twist):
+def _limit_rod(r, a, b, scratch, rods, psi, twist, kept):
     """Bend at most so far, twist at most so far from none to either side."""
-    push = rods.limit_push[r]
-    new = min(0.0, push[0] + rods.limit_mass[r, 0] * (rods.limit[r, 0] - psi))
+    push, beyond = rods.limit_push[r], rods.start[r, ROWS:]
+    most = rods.limit[r, 0] + kept * beyond[0]
+    new = min(0.0, push[0] + rods.limit_mass[r, 0] * max(most - psi, -MOST_PLACED))
     if new != push[0]:
         _push_limit(r, 0, a, b, scratch, rods, new - push[0])
         push[0] = new
     away = twist - rods.rest[r, 3]
     away -= 2.0 * np.pi * np.round(away / (2.0 * np.pi))
-    high = push[1] + rods.limit_mass[r, 1] * (rods.limit[r, 1] - away)
-    low = push[1] + rods.limit_mass[r, 1] * (-rods.limit[r, 1] - away)
+    most = rods.limit[r, 1] + kept * beyond[1]
+    away = min(max(away, -most - MOST_PLACED), most + MOST_PLACED)
+    high = push[1] + rods.limit_mass[r, 1] * (most - away)
+    low = push[1] + rods.limit_mass[r, 1] * (-most - away)
     new = high if high < 0.0 else max(0.0, low)
     if new != push[1]:
         _push_limit(r, 1, a, b, scratch, rods, new - push[1])
@@ -355,3 +377,22 @@ def _push_limit(r, row, a, b, scratch, rods, push):
         scratch.angular[i, 0] += x
         scratch.angular[i, 1] += y
         scratch.angular[i, 2] += z
+
+
+@njit_called
+def keep_rod_pushes(rods, is_back, scale):
+    """As `keep_joint_pushes` of joints."""
+    for r in range(rods.body.shape[0]):
+        aside = rods.aside[r]
+        if is_back:
+            for row in range(ROWS):
+                rods.push[r, row] = aside[row]
+            rods.limit_push[r, 0], rods.limit_push[r, 1] = aside[ROWS], aside[ROWS + 1]
+            continue
+        size = abs(rods.push[r, 0])
+        most = 2.0 * rods.usual[r] + scale * rods.weight[r]
+        s = most / size if size > most else 1.0
+        rods.usual[r] = s * size
+        for row in range(ROWS):
+            aside[row] = s * rods.push[r, row]
+        aside[ROWS], aside[ROWS + 1] = s * rods.limit_push[r, 0], s * rods.limit_push[r, 1]

@@ -1,14 +1,17 @@
 """Steps of all rigid bodies: find contacts, predict, hold together by projected Gauss-Seidel, move."""
 
+import numpy as np
+
 from sim.rigid.contacts_kernels import keep_pushes, prepare_contacts, solve_contacts
 from sim.rigid.detection_kernels import find_contacts
 from sim.rigid.islands_kernels import fall_asleep
-from sim.rigid.joints_kernels import prepare_joints, solve_joints
+from sim.rigid.joints_kernels import keep_joint_pushes, prepare_joints, solve_joints
 from sim.rigid.motion_kernels import finish_motion, predict_motion
-from sim.rigid.rods_kernels import prepare_rods, solve_rods
+from sim.rigid.rods_kernels import keep_rod_pushes, prepare_rods, solve_rods
 from toolkit.compile_kernels import njit_borrowing, njit_called
 
-PARTING = 0.25  # sweeps that take overlaps apart, as a share of those that find velocities
+BLOW = 4.0  # times the weight of two bodies: a push beyond that is not expected to last
+PLACING = 0.4  # share of the sweeps that take errors and overlaps away; the others find velocities
 
 
 @njit_called
@@ -33,26 +36,29 @@ def solve_step(
     prepare_rods(state, scratch, rods, h)
     prepare_joints(state, scratch, joints, h)
     prepare_contacts(state, bodies, shapes, scratch, contacts, count, kept, counts[1], gravity, h)
-    for sweep in range(iterations):
+    placing = int(PLACING * iterations)
+    for sweep in range(iterations - placing):
         # Forth and back in turn: errors of one direction do not pile up at its end.
         is_back = sweep % 2 == 1
-        solve_rods(state, scratch, rods)
-        solve_joints(state, scratch, joints, is_back)
+        solve_rods(state, scratch, rods, False)
+        solve_joints(state, scratch, joints, False, is_back)
         solve_contacts(scratch, contacts, count, 0, is_back)
-    keep_pushes(contacts, count, kept)
     for i in range(state.p.shape[0]):
         for k in range(3):
             scratch.swift_linear[i, k] = scratch.linear[i, k]
             scratch.swift_angular[i, k] = scratch.angular[i, k]
-    overlaps = False
-    for c in range(count):
-        overlaps |= contacts.need[c, 1] > contacts.need[c, 0]
-    if overlaps:
-        for sweep in range(int(PARTING * iterations) + 1):
-            is_back = sweep % 2 == 1
-            solve_rods(state, scratch, rods)
-            solve_joints(state, scratch, joints, is_back)
-            solve_contacts(scratch, contacts, count, 1, is_back)
+    # A blow is what is more than a few times gravity.
+    scale = BLOW * h * h * np.sqrt(gravity[0] ** 2 + gravity[1] ** 2 + gravity[2] ** 2)
+    keep_pushes(bodies, contacts, count, kept, scale)
+    keep_joint_pushes(joints, False, scale)
+    keep_rod_pushes(rods, False, scale)
+    for sweep in range(placing):
+        is_back = sweep % 2 == 1
+        solve_rods(state, scratch, rods, True)
+        solve_joints(state, scratch, joints, True, is_back)
+        solve_contacts(scratch, contacts, count, 1, is_back)
+    keep_joint_pushes(joints, True, scale)
+    keep_rod_pushes(rods, True, scale)
 
 
 @njit_borrowing

@@ -92,6 +92,7 @@ class Contacts(NamedTuple):
     need: NDArray[np.float64]
     local: NDArray[np.float64]
     push: NDArray[np.float64]
+    usual: NDArray[np.float64]
     key: NDArray[np.int64]
 
 
@@ -121,7 +122,7 @@ def room_for_contacts(count: int) -> tuple[Contacts, KeptPushes]:
             zeros((count, 2), np.int64), zeros((count, 2), np.int64), zeros((count, 3)),
             zeros((count, 2, 3)), zeros(count), zeros((count, 2, 3)), zeros((count, 2, 3)),
             zeros(count), zeros((count, 2)), zeros((count, 2)), zeros((count, 3)), zeros((count, 3)),
-            zeros(count, np.int64),
+            zeros(count), zeros(count, np.int64),
         ),
         KeptPushes(zeros(count, np.int64), zeros((count, 3)), zeros((count, 3)), zeros(count, bool)),
     )  # fmt: skip
@@ -164,8 +165,8 @@ class RigidWorld:
         self.meshes = mesh_arrays(meshes)
         self.state = self._start(count)
         self.arrays = self._body_arrays(count)
-        self.joints = joint_arrays(joints, self.state.p, self.state.q, self.world)
-        self.rods = rod_arrays(rods, self.state.p, self.state.q, self.world)
+        self.joints = joint_arrays(joints, self.state, self.arrays, self.world)
+        self.rods = rod_arrays(rods, self.state, self.arrays, self.world)
         self.scratch = Scratch(
             np.zeros(count), np.zeros((count, 3, 3)), *(np.zeros((count, 3)) for _ in range(4)),
             np.zeros(count, np.int64), np.zeros(count), np.zeros((4, 3, 3)), np.zeros((6, 4)), np.zeros((16, 3)),
@@ -200,7 +201,10 @@ class RigidWorld:
             friction[i], restitution[i] = body.friction, body.restitution
         reach = np.zeros(count)
         np.maximum.at(reach, self.shape_arrays.body, self.shape_arrays.reach)
-        return BodyArrays(inverse_mass, inertia, inverse, friction, restitution, damping, reach)
+        least = np.linalg.eigvalsh(inertia)[:, 0]
+        return BodyArrays(
+            inverse_mass, inertia, inverse, least, friction, restitution, damping, reach
+        )
 
     def step(self, dt: float) -> None:
         """Advance by dt [s], in as many substeps as settings and fast turning ask for."""
