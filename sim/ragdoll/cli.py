@@ -84,13 +84,10 @@ def ragdoll(context, character, outputs, preview, force, **options):
     """
     if not outputs and preview is None:
         raise click.UsageError("where to? give -o x.bvh, x.json or x.abc", context)
-    from sim.preview import check_preview
     from sim.ragdoll.character_file import read_character
 
     console = console_of(context)
-    _check_outputs(character, [*outputs, *([preview] if preview else [])], outputs, force)
-    if preview is not None:
-        check_preview(preview)
+    _check_outputs(character, outputs, preview, force)
     began = time.perf_counter()
     with progress_of(console) as progress:
         progress("reading", 0.0)
@@ -103,9 +100,10 @@ def ragdoll(context, character, outputs, preview, force, **options):
     console.result(facts, _text(facts))
 
 
-def _check_outputs(character: Path, paths, outputs, force: bool) -> None:
+def _check_outputs(character: Path, outputs, preview: Path | None, force: bool) -> None:
     """Stop before the work if something could not, or should not, be written after it."""
     from sim.errors import SettingsError
+    from sim.preview import check_preview
     from toolkit.atomic_file import check_writable
 
     for path in outputs:
@@ -113,6 +111,10 @@ def _check_outputs(character: Path, paths, outputs, force: bool) -> None:
             raise SettingsError(
                 f"{path}: the ending {path.suffix!r} is not known; use one of {', '.join(ENDINGS)}"
             )
+    paths = list(outputs)
+    if preview is not None:
+        check_preview(preview)
+        paths.append(preview)
     places = [path.resolve() for path in paths]
     for path, place in zip(paths, places, strict=True):
         if places.count(place) > 1:

@@ -28,6 +28,7 @@ BODY_MASS_INDEX = 22.0  # [kg/m^2], for characters without a mass
 DENSITY = 1000.0  # [kg/m^3], only for the share of each body
 STRENGTH_RATE = 1.5  # [Hz] of a muscle of strength one half
 MUSCLE_DAMPING = 0.6  # of critical
+LEAST_INERTIA = 0.3  # of a limb about its axis, as a share of that across
 MOST_DAMPED = 100.0  # [1/s]: muscles that are faster are damped no more than this
 SPINE_RATE = 0.5  # [Hz]: limp, it still is no string
 SPINE_DAMPING = 0.3  # of critical
@@ -196,7 +197,7 @@ def _body(character, settings, bone, shape, mass):
         spin = character.fps * quaternions.turn_vectors(turn)
     return RigidBody(
         [shape], location, rotation, velocity, spin, mass=float(mass),
-        friction=settings.friction, restitution=settings.restitution, angular_damping=0.05,
+        friction=settings.friction, restitution=settings.restitution, angular_damping=0.05, least_inertia=LEAST_INERTIA,
     )  # fmt: skip
 
 

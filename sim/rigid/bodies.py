@@ -40,6 +40,9 @@ class RigidBody:
     """Rate at which it loses speed [1/s]."""
     angular_damping: float = 0.0
     """Rate at which it loses spin [1/s]."""
+    least_inertia: float = 0.0
+    """Moments of inertia below this share of the greatest are raised to it, 0..1: what is long and thin and hangs on
+    joints spins about itself at the least push, which no solver bears well."""
 
     def __post_init__(self):
         object.__setattr__(self, "shapes", tuple(self.shapes))
@@ -63,8 +66,9 @@ class RigidBody:
                 raise SettingsError(
                     f"{name}: expected 0 or a positive number, got {getattr(self, name)}"
                 )
-        if not 0.0 <= self.restitution <= 1.0:
-            raise SettingsError(f"restitution: expected 0 to 1, got {self.restitution}")
+        for name in ("restitution", "least_inertia"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise SettingsError(f"{name}: expected 0 to 1, got {getattr(self, name)}")
 
     @cached_property
     def properties(self) -> MassProperties:
@@ -76,6 +80,9 @@ class RigidBody:
         for part in parts:
             r = part.centre - centre
             inertia += part.inertia + part.mass * ((r @ r) * np.eye(3) - np.outer(r, r))
+        if self.least_inertia > 0.0:
+            moments, axes = np.linalg.eigh(inertia)
+            inertia = axes * np.maximum(moments, self.least_inertia * moments[2]) @ axes.T
         scale = 1.0 if self.mass is None else self.mass / mass
         return MassProperties(scale * mass, centre, scale * inertia)
 

@@ -36,10 +36,12 @@ def prepare_contacts(state, bodies, shapes, scratch, contacts, count, kept, kept
         a, b = contacts.body[c, 0], contacts.body[c, 1]
         contacts.key[c] = pair_key(shapes, contacts.shape[c, 0], contacts.shape[c, 1])
         for k in range(3):
-            # Both are pushed at one place, or friction across a gap would make spin of nothing.
-            middle = 0.5 * (contacts.point[c, 0, k] + contacts.point[c, 1, k])
-            contacts.arm[c, 0, k] = middle - state.p[a, k]
-            contacts.arm[c, 1, k] = middle - state.p[b, k]
+            # What overlaps is pushed at one place; what has yet to meet, each where it will be met.
+            one, two = contacts.point[c, 0, k], contacts.point[c, 1, k]
+            if contacts.gap[c] < 0.0:
+                one = two = 0.5 * (one + two)
+            contacts.arm[c, 0, k] = one - state.p[a, k]
+            contacts.arm[c, 1, k] = two - state.p[b, k]
         n, t = contacts.normal[c], contacts.tangent[c]
         fill_tangents(n, t)
         contacts.friction[c] = np.sqrt(bodies.friction[a] * bodies.friction[b])
@@ -79,7 +81,7 @@ def _fill_contact_masses(c, a, b, scratch, contacts):
         i, r = (a, arm[0]) if side == 0 else (b, arm[1])
         if scratch.ease[i] == 0.0:
             continue
-        m = scratch.turn_ease[i]
+        m = scratch.turn_mean[i]
         x, y, z = _torque(r, n)
         mx, my, mz = times3(m, x, y, z)
         normal += x * mx + y * my + z * mz

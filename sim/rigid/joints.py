@@ -148,30 +148,28 @@ class JointArrays(NamedTuple):
     target: NDArray[np.float64]
     has_angles: NDArray[np.bool_]
     """Whether anything but the point matters, shape (j,)."""
+    has_rows: NDArray[np.bool_]
+    """Whether angles are held or pulled, not only limited, shape (j,)."""
     arm: NDArray[np.float64]
-    point_mass: NDArray[np.float64]
-    push: NDArray[np.float64]
-    """Multipliers of the point, shape (j, 3)."""
-    world_frame: NDArray[np.float64]
+    """From the centres of both bodies to the point, in the world [m], shape (j, 2, 3)."""
     axes: NDArray[np.float64]
-    hold_mass: NDArray[np.float64]
-    hold: NDArray[np.float64]
-    """Multipliers of the rows that hold hinges and fixed joints, shape (j, 3)."""
-    muscle_mass: NDArray[np.float64]
-    muscle: NDArray[np.float64]
-    """Multipliers of the muscle, shape (j, 3)."""
-    elastic: NDArray[np.float64]
-    spring: NDArray[np.float64]
+    """Of frame a in the world, in rows, shape (j, 3, 3)."""
+    world_frame: NDArray[np.float64]
+    """Both frames in the world, shape (j, 2, 4)."""
+    mass: NDArray[np.float64]
+    """Factor of the mass of all six rows, or in its last corner the inverse of the point's, shape (j, 6, 6)."""
+    soft: NDArray[np.float64]
+    """Compliance and share of the spring of each angular row, shape (j, 3, 2)."""
+    push: NDArray[np.float64]
+    """Multipliers of point and angles, shape (j, 6)."""
     swing: NDArray[np.float64]
     """Direction, multiplier and mass of the limit of the swing, shape (j, 5)."""
     twist: NDArray[np.float64]
     """The same of the twist."""
-    start_gap: NDArray[np.float64]
-    """Between the points at the start of a step [m], shape (j, 3)."""
-    start_angle: NDArray[np.float64]
-    """Errors of the other rows then [rad], shape (j, 8)."""
+    start: NDArray[np.float64]
+    """Errors of the six rows and of both limits at the start of a step, shape (j, 8)."""
     aside: NDArray[np.float64]
-    """Multipliers put aside, shape (j, 11)."""
+    """Multipliers put aside, shape (j, 8)."""
     weight: NDArray[np.float64]
     """Of both bodies together [kg], shape (j,)."""
     most_placed: NDArray[np.float64]
@@ -180,7 +178,7 @@ class JointArrays(NamedTuple):
     """Size of the push that the last step kept, shape (j,)."""
 
 
-JOINT_KEPT = ("push", "hold", "muscle", "swing", "twist", "usual")
+JOINT_KEPT = ("push", "swing", "twist", "usual")
 """Arrays that a continuation needs."""
 
 
@@ -207,19 +205,17 @@ def joint_arrays(joints: Sequence[Joint], state, bodies, world: int) -> JointArr
     stiffness = np.array([joint.stiffness for joint in joints], np.float64)
     damping = np.array([joint.damping for joint in joints], np.float64)
     kind = np.array([joint.kind for joint in joints], np.int64)
+    has_rows = (kind == HINGE) | (kind == FIXED) | (stiffness > 0.0) | (damping > 0.0)
     zeros = np.zeros
     return JointArrays(
         body, kind, anchor, frame,
         np.array([joint.limits() for joint in joints], np.float64).reshape(count, 3),
         stiffness, damping,
         np.array([joint.target for joint in joints], np.float64).reshape(count, 4),
-        (kind != BALL) | (stiffness > 0.0) | (damping > 0.0),
-        zeros((count, 2, 3)), zeros((count, 3, 3)), zeros((count, 3)),
-        zeros((count, 2, 4)), zeros((count, 3, 3)),
-        zeros((count, 3, 3)), zeros((count, 3)),
-        zeros((count, 3, 3)), zeros((count, 3)),
-        zeros(count), zeros(count), zeros((count, 5)), zeros((count, 5)),
-        zeros((count, 3)), zeros((count, 8)), zeros((count, 11)),
+        has_rows | (kind == CONE_TWIST), has_rows,
+        zeros((count, 2, 3)), zeros((count, 3, 3)), zeros((count, 2, 4)),
+        zeros((count, 6, 6)), zeros((count, 3, 2)), zeros((count, 6)),
+        zeros((count, 5)), zeros((count, 5)), zeros((count, 8)), zeros((count, 8)),
         pair_weights(bodies, body), 0.1 * pair_reaches(bodies, body), zeros(count),
     )  # fmt: skip
 

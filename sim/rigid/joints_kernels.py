@@ -4,6 +4,9 @@ Thesis 000, sections 6.4-6.6. Jacobians and effective masses are those of the st
 at every iteration ("high fidelity joints"). With forces along the Jacobians of the start that is the SHAKE rule, which
 neither adds nor takes energy; Jacobians of the end would damp.
 
+A joint is a point, three rows, and if it holds or pulls angles three more along the axes of frame a; all are solved
+together, since one at a time they undo each other's work. Limits are single rows after that.
+
 Frames of a joint share their axes when the joint is at rest; x is the axis of the twist, or of the hinge. Rows that
 stay within bounds have a multiplier of one sign. A spring of stiffness k with damping c is the row
 
@@ -19,14 +22,15 @@ With all errors at zero that is the same; without, a solver that has not converg
 
 import numpy as np
 
-from sim.rigid.matrix3_kernels import invert3, product_form, times3
+from sim.rigid.matrix3_kernels import factor_rows, invert3, product_form, solve_rows, times3
 from sim.rigid.rotation_kernels import displace, fill_matrix, multiply, rotated
 from toolkit.compile_kernels import njit_called
 
 BALL, HINGE, CONE_TWIST, FIXED = 0, 1, 2, 3
 MOST_PLACED = 0.2  # [rad] that one row corrects at once
-NEAR_LIMIT = 1e-3  # [rad]; a swing further from its limit has nothing left of the last push
+NEAR_LIMIT = 1e-3  # [rad]; an angle further from its limit has nothing left of the last push
 TURNED_OVER = -0.7  # cosine of the swing from which on a twist is not defined well
+OFF = 1e-12  # a row that does nothing is one that is too soft to matter
 
 
 @njit_called
@@ -43,25 +47,26 @@ def prepare_joints(state, scratch, joints, h):
 
 @njit_called
 def _prepare_point(j, a, b, state, scratch, joints):
-    """K = sum of 1/m + [r] I^-1 [r]^T over both bodies, inverted."""
-    k3 = scratch.work3[0]
+    """K = sum of 1/m + [r] I^-1 [r]^T over both bodies, inverted if there are no more rows."""
+    mass = joints.mass[j]
     diagonal = scratch.ease[a] + scratch.ease[b]
     for row in range(3):
         for column in range(3):
-            k3[row, column] = diagonal if row == column else 0.0
+            mass[row, column] = diagonal if row == column else 0.0
     for side in range(2):
         i = joints.body[j, side]
         local = joints.anchor[j, side]
         x, y, z = rotated(state.q[i], local[0], local[1], local[2])
         joints.arm[j, side, 0], joints.arm[j, side, 1], joints.arm[j, side, 2] = x, y, z
         if scratch.ease[i] > 0.0:
-            add_arm(k3, scratch.turn_ease[i], x, y, z)
-    invert3(k3, joints.point_mass[j])
+            add_arm(mass, scratch.turn_mean[i], x, y, z)
     one, two = joints.arm[j, 0], joints.arm[j, 1]
     for k in range(3):
-        joints.start_gap[j, k] = state.p[b, k] + two[k] - state.p[a, k] - one[k]
+        joints.start[j, k] = state.p[b, k] + two[k] - state.p[a, k] - one[k]
     push = joints.push[j]
     push_point(a, b, joints.arm[j], scratch, push[0], push[1], push[2])
+    if not joints.has_rows[j]:
+        invert3(mass[:3, :3], mass[3:, 3:])
 
 
 @njit_called
@@ -118,47 +123,77 @@ def twist_both(a, b, scratch, x, y, z):
 @njit_called
 def _prepare_angles(j, a, b, state, scratch, joints, h):
     """Axes of the rows, and their masses."""
-    if joints.stiffness[j] < np.inf:
-        joints.elastic[j] = h * h * joints.stiffness[j]
-        joints.spring[j] = joints.elastic[j] + h * joints.damping[j]
     axes_a, axes_b, k3 = scratch.work3[0], scratch.work3[1], scratch.work3[2]
     for side in range(2):
         multiply(state.q[joints.body[j, side]], joints.frame[j, side], joints.world_frame[j, side])
     fill_matrix(joints.world_frame[j, 0], axes_a)
     fill_matrix(joints.world_frame[j, 1], axes_b)
-    _sum_of_eases(a, b, scratch, k3)
     for k in range(3):
         for m in range(3):
             joints.axes[j, k, m] = axes_a[m, k]
-    _fill_row_masses(j, joints, k3, scratch.work3[3])
+            k3[k, m] = scratch.turn_mean[a, k, m] + scratch.turn_mean[b, k, m]
     _prepare_limits(j, joints, axes_a, axes_b, k3)
     _fill_start(j, joints, scratch.work4[2], scratch.work4[3])
-    axes = joints.axes[j]
-    hold, muscle, swing, twist = joints.hold[j], joints.muscle[j], joints.swing[j], joints.twist[j]
-    x, y, z = 0.0, 0.0, 0.0
+    if joints.has_rows[j]:
+        _fill_rows(j, a, b, scratch, joints, k3, h)
+        push = joints.push[j]
+        _twist_along(joints.axes[j], a, b, scratch, push[3], push[4], push[5])
+    swing, twist = joints.swing[j], joints.twist[j]
+    twist_both(
+        a, b, scratch,
+        swing[3] * swing[0] + twist[3] * twist[0],
+        swing[3] * swing[1] + twist[3] * twist[1],
+        swing[3] * swing[2] + twist[3] * twist[2],
+    )  # fmt: skip
+
+
+@njit_called
+def _fill_rows(j, a, b, scratch, joints, k3, h):
+    """The rest of the 6 x 6 mass, with the softness of springs on its diagonal, as a factor."""
+    mass, axes, arm = joints.mass[j], joints.axes[j], joints.arm[j]
     for k in range(3):
-        x += axes[k, 0] * (hold[k] + muscle[k])
-        y += axes[k, 1] * (hold[k] + muscle[k])
-        z += axes[k, 2] * (hold[k] + muscle[k])
-    x += swing[3] * swing[0] + twist[3] * twist[0]
-    y += swing[3] * swing[1] + twist[3] * twist[1]
-    z += swing[3] * swing[2] + twist[3] * twist[2]
-    twist_both(a, b, scratch, x, y, z)
+        x, y, z = axes[k, 0], axes[k, 1], axes[k, 2]
+        ax, ay, az = times3(scratch.turn_mean[a], x, y, z)
+        bx, by, bz = times3(scratch.turn_mean[b], x, y, z)
+        # (M u) x r is how the point moves when a body is turned by an impulse along u.
+        mass[3 + k, 0] = by * arm[1, 2] - bz * arm[1, 1] + ay * arm[0, 2] - az * arm[0, 1]
+        mass[3 + k, 1] = bz * arm[1, 0] - bx * arm[1, 2] + az * arm[0, 0] - ax * arm[0, 2]
+        mass[3 + k, 2] = bx * arm[1, 1] - by * arm[1, 0] + ax * arm[0, 1] - ay * arm[0, 0]
+        x, y, z = times3(k3, x, y, z)
+        for m in range(k, 3):
+            mass[3 + m, 3 + k] = axes[m, 0] * x + axes[m, 1] * y + axes[m, 2] * z
+    _soften_rows(j, joints, h)
+    factor_rows(mass)
+
+
+@njit_called
+def _soften_rows(j, joints, h):
+    """Compliance and share of the spring of each angular row: (0, 1) for one that holds."""
+    kind, mass, soft = joints.kind[j], joints.mass[j], joints.soft[j]
+    elastic = h * h * joints.stiffness[j]
+    spring = elastic + h * joints.damping[j]
+    for k in range(3):
+        if kind == FIXED or (kind == HINGE and k > 0) or joints.stiffness[j] == np.inf:
+            soft[k, 0], soft[k, 1] = 0.0, 1.0
+            continue
+        least = OFF / max(mass[3 + k, 3 + k], 1e-300)
+        soft[k, 0], soft[k, 1] = 1.0 / max(spring, least), elastic / max(spring, least)
+        mass[3 + k, 3 + k] += soft[k, 0]
 
 
 @njit_called
 def _fill_start(j, joints, back, turn):
-    """Errors at the start of the step: of rows that hold, of a rigid muscle, and by which limits are passed."""
+    """Errors at the start of the step: of rows that hold, and by which limits are passed."""
     back[0] = joints.world_frame[j, 0, 0]
     for k in range(1, 4):
         back[k] = -joints.world_frame[j, 0, k]
     multiply(back, joints.world_frame[j, 1], turn)
-    start = joints.start_angle[j]
-    kind, limit = joints.kind[j], joints.limit[j]
-    if kind == HINGE or kind == FIXED:
-        start[0], start[1], start[2] = hold_error(kind, turn)
-    if joints.stiffness[j] == np.inf:
-        start[3], start[4], start[5] = turn_vector(joints.target[j], turn)
+    start, kind, limit = joints.start[j], joints.kind[j], joints.limit[j]
+    start[3], start[4], start[5] = angle_errors(j, joints, turn)
+    for k in range(3):
+        # Springs have no error to get rid of.
+        is_held = kind == FIXED or (kind == HINGE and k > 0) or joints.stiffness[j] == np.inf
+        start[3 + k] *= is_held
     start[6] = max(0.0, swing_angle(turn) - limit[0])
     twist = twist_angle(turn)
     start[7] = max(0.0, twist - limit[2]) - max(0.0, limit[1] - twist)
@@ -167,36 +202,15 @@ def _fill_start(j, joints, back, turn):
 
 
 @njit_called
-def _sum_of_eases(a, b, scratch, out):
-    for k in range(3):
-        for m in range(3):
-            out[k, m] = scratch.turn_ease[a, k, m] + scratch.turn_ease[b, k, m]
-
-
-@njit_called
-def _fill_row_masses(j, joints, k3, local):
-    """Effective masses of the rows that hold and of the muscle, in the axes of frame a."""
-    axes = joints.axes[j]
-    for k in range(3):
-        x, y, z = times3(k3, axes[k, 0], axes[k, 1], axes[k, 2])
-        for m in range(3):
-            local[m, k] = axes[m, 0] * x + axes[m, 1] * y + axes[m, 2] * z
-    mass = joints.hold_mass[j]
-    if joints.kind[j] == FIXED:
-        invert3(local, mass)
-    elif joints.kind[j] == HINGE:
-        det = local[1, 1] * local[2, 2] - local[1, 2] * local[2, 1]
-        s = 1.0 / det if det != 0.0 else 0.0
-        mass[1, 1], mass[2, 2] = s * local[2, 2], s * local[1, 1]
-        mass[1, 2], mass[2, 1] = -s * local[1, 2], -s * local[2, 1]
-    if joints.stiffness[j] == np.inf:
-        invert3(local, joints.muscle_mass[j])
-    elif joints.spring[j] > 0.0:
-        # (1 + s K)^-1, so that the impulse of a step is -s times where the row ends.
-        for k in range(3):
-            for m in range(3):
-                local[k, m] = joints.spring[j] * local[k, m] + (1.0 if k == m else 0.0)
-        invert3(local, joints.muscle_mass[j])
+def angle_errors(j, joints, turn):
+    """What the angular rows are off by [rad], along the axes of frame a."""
+    kind = joints.kind[j]
+    if kind == FIXED:
+        return turn_of(turn[0], turn[1], turn[2], turn[3])
+    e0, e1, e2 = turn_vector(joints.target[j], turn)
+    if kind == HINGE:
+        e1, e2 = hinge_error(turn)
+    return e0, e1, e2
 
 
 @njit_called
@@ -236,20 +250,67 @@ def solve_joints(state, scratch, joints, is_placing, is_back):
         a, b = joints.body[j, 0], joints.body[j, 1]
         if scratch.ease[a] + scratch.ease[b] == 0.0:
             continue
-        if joints.has_angles[j]:
-            _solve_angles(j, a, b, scratch, joints, kept)
+        if joints.kind[j] == HINGE or joints.kind[j] == CONE_TWIST:
+            _solve_limits(j, a, b, scratch, joints, kept)
         displace(state.q[a], scratch.angular[a], qa)
         displace(state.q[b], scratch.angular[b], qb)
         gx, gy, gz = point_gap(j, a, b, state, scratch, joints, qa, qb)
-        start = joints.start_gap[j]
+        start, push = joints.start[j], joints.push[j]
         gx, gy, gz = gx - kept * start[0], gy - kept * start[1], gz - kept * start[2]
         if is_placing:
             s = shortened(gx, gy, gz, joints.most_placed[j])
             gx, gy, gz = s * gx, s * gy, s * gz
-        x, y, z = times3(joints.point_mass[j], -gx, -gy, -gz)
-        push = joints.push[j]
+        if joints.has_rows[j]:
+            _solve_rows_of(j, a, b, scratch, joints, gx, gy, gz, kept)
+            continue
+        x, y, z = times3(joints.mass[j, 3:, 3:], -gx, -gy, -gz)
         push[0], push[1], push[2] = push[0] + x, push[1] + y, push[2] + z
         push_point(a, b, joints.arm[j], scratch, x, y, z)
+
+
+@njit_called
+def _solve_rows_of(j, a, b, scratch, joints, gx, gy, gz, kept):
+    """Point and angles of one joint together, from the gap of its point."""
+    fa, fb, turn = scratch.work4[2], scratch.work4[3], scratch.work4[4]
+    axes, start, push, soft = joints.axes[j], joints.start[j], joints.push[j], joints.soft[j]
+    relative_turn(j, a, b, scratch, joints, fa, fb, turn)
+    e0, e1, e2 = angle_errors(j, joints, turn)
+    e0, e1, e2 = e0 - kept * start[3], e1 - kept * start[4], e2 - kept * start[5]
+    d0, d1, d2 = times3(
+        axes,
+        scratch.angular[b, 0] - scratch.angular[a, 0],
+        scratch.angular[b, 1] - scratch.angular[a, 1],
+        scratch.angular[b, 2] - scratch.angular[a, 2],
+    )
+    right = scratch.work6
+    right[0], right[1], right[2] = -gx, -gy, -gz
+    for k in range(3):
+        e = e0 if k == 0 else (e1 if k == 1 else e2)
+        d = d0 if k == 0 else (d1 if k == 1 else d2)
+        if soft[k, 0] == 0.0:
+            e = min(max(e, -MOST_PLACED), MOST_PLACED)
+        # (elastic C + viscous J d) / spring + compliance lambda, with viscous / spring = 1 - share.
+        right[3 + k] = -soft[k, 1] * e - (1.0 - soft[k, 1]) * d - soft[k, 0] * push[3 + k]
+    solve_rows(joints.mass[j], right)
+    for k in range(6):
+        push[k] += right[k]
+    push_point(a, b, joints.arm[j], scratch, right[0], right[1], right[2])
+    _twist_along(axes, a, b, scratch, right[3], right[4], right[5])
+
+
+@njit_called
+def _solve_limits(j, a, b, scratch, joints, kept):
+    """Swing and twist stay within their limits."""
+    fa, fb, turn = scratch.work4[2], scratch.work4[3], scratch.work4[4]
+    start, limit = joints.start[j], joints.limit[j]
+    relative_turn(j, a, b, scratch, joints, fa, fb, turn)
+    if joints.kind[j] == CONE_TWIST:
+        room = limit[0] + kept * start[6] - swing_angle(turn)
+        if _stay_below(max(room, -MOST_PLACED), joints.swing[j], a, b, scratch):
+            relative_turn(j, a, b, scratch, joints, fa, fb, turn)
+    low, high = limit[1] + kept * min(start[7], 0.0), limit[2] + kept * max(start[7], 0.0)
+    angle = min(max(twist_angle(turn), low - MOST_PLACED), high + MOST_PLACED)
+    _stay_between(low, angle, high, joints.twist[j], a, b, scratch)
 
 
 @njit_called
@@ -271,43 +332,6 @@ def point_gap(j, a, b, state, scratch, joints, qa, qb):
         (pb[1] - pa[1]) + (db[1] - da[1]) + (by - ay),
         (pb[2] - pa[2]) + (db[2] - da[2]) + (bz - az),
     )
-
-
-@njit_called
-def _solve_angles(j, a, b, scratch, joints, kept):
-    fa, fb, turn = scratch.work4[2], scratch.work4[3], scratch.work4[4]
-    axes, start = joints.axes[j], joints.start_angle[j]
-    if joints.stiffness[j] > 0.0 or joints.spring[j] > 0.0:
-        relative_turn(j, a, b, scratch, joints, fa, fb, turn)
-        e0, e1, e2 = turn_vector(joints.target[j], turn)
-        e0, e1, e2 = e0 - kept * start[3], e1 - kept * start[4], e2 - kept * start[5]
-        _solve_muscle(j, a, b, scratch, joints, e0, e1, e2)
-    if joints.kind[j] != BALL:
-        relative_turn(j, a, b, scratch, joints, fa, fb, turn)
-        if joints.kind[j] == CONE_TWIST:
-            swing = swing_angle(turn)
-            room = joints.limit[j, 0] + kept * start[6] - swing
-            _stay_below(max(room, -MOST_PLACED), joints.swing[j], a, b, scratch)
-            relative_turn(j, a, b, scratch, joints, fa, fb, turn)
-        if joints.kind[j] != FIXED:
-            angle = twist_angle(turn)
-            low = joints.limit[j, 1] + kept * min(start[7], 0.0)
-            high = joints.limit[j, 2] + kept * max(start[7], 0.0)
-            angle = min(max(angle, low - MOST_PLACED), high + MOST_PLACED)
-            _stay_between(low, angle, high, joints.twist[j], a, b, scratch)
-            relative_turn(j, a, b, scratch, joints, fa, fb, turn)
-        if joints.kind[j] == HINGE or joints.kind[j] == FIXED:
-            e0, e1, e2 = hold_error(joints.kind[j], turn)
-            l0, l1, l2 = times3(
-                joints.hold_mass[j],
-                kept * start[0] - e0,
-                kept * start[1] - e1,
-                kept * start[2] - e2,
-            )
-            joints.hold[j, 0] += l0
-            joints.hold[j, 1] += l1
-            joints.hold[j, 2] += l2
-            _twist_along(axes, a, b, scratch, l0, l1, l2)
 
 
 @njit_called
@@ -335,16 +359,13 @@ def twist_angle(turn):
 
 
 @njit_called
-def hold_error(kind, turn):
-    """What a hinge or a fixed joint must not turn by [rad], along the axes of frame a."""
+def hinge_error(turn):
+    """Angles [rad] about the second and third axis of frame a by which the x axes of both frames differ."""
     w, x, y, z = turn[0], turn[1], turn[2], turn[3]
-    if kind == FIXED:
-        return turn_of(w, x, y, z)
-    # The x axis of b in frame a is (c, ., .); the shortest turn from x to it.
     sine_y, sine_z = 2.0 * (w * y - x * z), 2.0 * (x * y + w * z)
     sine = np.sqrt(sine_y * sine_y + sine_z * sine_z)
     s = np.arctan2(sine, 1.0 - 2.0 * (y * y + z * z)) / sine if sine > 1e-12 else 1.0
-    return 0.0, s * sine_y, s * sine_z
+    return s * sine_y, s * sine_z
 
 
 @njit_called
@@ -371,29 +392,6 @@ def turn_vector(target, turn):
 
 
 @njit_called
-def _solve_muscle(j, a, b, scratch, joints, e0, e1, e2):
-    """The spring and damper towards the target, all three axes at once."""
-    axes, muscle = joints.axes[j], joints.muscle[j]
-    if joints.stiffness[j] == np.inf:
-        l0, l1, l2 = times3(joints.muscle_mass[j], -e0, -e1, -e2)
-    else:
-        elastic = joints.elastic[j]
-        viscous = joints.spring[j] - elastic
-        x = scratch.angular[b, 0] - scratch.angular[a, 0]
-        y = scratch.angular[b, 1] - scratch.angular[a, 1]
-        z = scratch.angular[b, 2] - scratch.angular[a, 2]
-        d0, d1, d2 = times3(axes, x, y, z)
-        l0, l1, l2 = times3(
-            joints.muscle_mass[j],
-            -elastic * e0 - viscous * d0 - muscle[0],
-            -elastic * e1 - viscous * d1 - muscle[1],
-            -elastic * e2 - viscous * d2 - muscle[2],
-        )
-    muscle[0], muscle[1], muscle[2] = muscle[0] + l0, muscle[1] + l1, muscle[2] + l2
-    _twist_along(axes, a, b, scratch, l0, l1, l2)
-
-
-@njit_called
 def _twist_along(axes, a, b, scratch, l0, l1, l2):
     """Turn both bodies by angular impulses along three axes."""
     twist_both(
@@ -406,13 +404,14 @@ def _twist_along(axes, a, b, scratch, l0, l1, l2):
 
 @njit_called
 def _stay_below(room, row, a, b, scratch):
-    """Keep room >= 0 of an angle that grows along the row's direction."""
+    """Keep room >= 0 of an angle that grows along the row's direction; whether that took a push."""
     # The multiplier acts along +direction, so it is never positive.
     new = min(0.0, row[3] + row[4] * room)
     change = new - row[3]
     row[3] = new
     if change != 0.0:
         twist_both(a, b, scratch, change * row[0], change * row[1], change * row[2])
+    return change != 0.0
 
 
 @njit_called
@@ -436,16 +435,14 @@ def keep_joint_pushes(joints, is_back, scale):
     for j in range(joints.body.shape[0]):
         aside, push = joints.aside[j], joints.push[j]
         if is_back:
-            for k in range(3):
-                push[k], joints.hold[j, k] = aside[k], aside[3 + k]
-                joints.muscle[j, k] = aside[6 + k]
-            joints.swing[j, 3], joints.twist[j, 3] = aside[9], aside[10]
+            for k in range(6):
+                push[k] = aside[k]
+            joints.swing[j, 3], joints.twist[j, 3] = aside[6], aside[7]
             continue
         size = np.sqrt(push[0] ** 2 + push[1] ** 2 + push[2] ** 2)
         most = 2.0 * joints.usual[j] + scale * joints.weight[j]
         s = most / size if size > most else 1.0
         joints.usual[j] = s * size
-        for k in range(3):
-            aside[k], aside[3 + k] = s * push[k], s * joints.hold[j, k]
-            aside[6 + k] = s * joints.muscle[j, k]
-        aside[9], aside[10] = s * joints.swing[j, 3], s * joints.twist[j, 3]
+        for k in range(6):
+            aside[k] = s * push[k]
+        aside[6], aside[7] = s * joints.swing[j, 3], s * joints.twist[j, 3]

@@ -17,6 +17,7 @@ from toolkit.compile_kernels import njit_called
 
 GYROSCOPIC_STEPS = 4  # of Newton's method; a slow body needs one
 GYROSCOPIC_SHARE = 0.5  # of the least inertia, that the gyroscopic part of a mass may have
+TAMED_TURN = 1.5  # [rad] that constraints may make of that
 MOST_TURN = 1.0  # [rad] per step; what spins faster is slowed to that
 
 
@@ -31,7 +32,7 @@ def predict_motion(state, bodies, scratch, gravity, h):
                 scratch.linear[i, k] = h * state.v[i, k] if is_led else 0.0
                 scratch.angular[i, k] = h * state.w[i, k] if is_led else 0.0
                 for m in range(3):
-                    scratch.turn_ease[i, k, m] = 0.0
+                    scratch.turn_ease[i, k, m] = scratch.turn_mean[i, k, m] = 0.0
             continue
         scratch.ease[i] = bodies.inverse_mass[i]
         slowed = 1.0 / (1.0 + h * bodies.damping[i, 0])
@@ -108,6 +109,11 @@ def _fill_turn_ease(i, bodies, scratch, ex, ey, ez, h):
                 + work[1, k, 2] * work[2, 2, m]
             )
     turn_tensor(work[0], work[3], scratch.turn_ease[i])
+    for k in range(3):
+        for m in range(3):
+            scratch.turn_mean[i, k, m] = 0.5 * (
+                scratch.turn_ease[i, k, m] + scratch.turn_ease[i, m, k]
+            )
 
 
 @njit_called
@@ -119,6 +125,21 @@ def subtract_cross(m, x, y, z):
     m[1, 2] += x
     m[2, 0] += y
     m[2, 1] -= x
+
+
+@njit_called
+def tame_turns(scratch, count):
+    """Shorten angular displacements that have become so large that no Jacobian of the start means anything any more."""
+    for i in range(count):
+        x, y, z = scratch.angular[i, 0], scratch.angular[i, 1], scratch.angular[i, 2]
+        squared = x * x + y * y + z * z
+        if squared > TAMED_TURN * TAMED_TURN:
+            s = TAMED_TURN / np.sqrt(squared)
+            scratch.angular[i, 0], scratch.angular[i, 1], scratch.angular[i, 2] = (
+                s * x,
+                s * y,
+                s * z,
+            )
 
 
 @njit_called

@@ -7,8 +7,9 @@ from sim.rigid.joints_kernels import (
     CONE_TWIST,
     FIXED,
     HINGE,
-    hold_error,
+    hinge_error,
     swing_angle,
+    turn_of,
     twist_angle,
 )
 from sim.rigid.rods_kernels import find_rod_errors
@@ -35,8 +36,11 @@ def measure_joints(state, joints, out):
         multiply(fa, fb, turn)
         beyond = 0.0
         kind = joints.kind[j]
-        if kind == HINGE or kind == FIXED:
-            e0, e1, e2 = hold_error(kind, turn)
+        if kind == HINGE:
+            e1, e2 = hinge_error(turn)
+            beyond += np.sqrt(e1 * e1 + e2 * e2)
+        if kind == FIXED:
+            e0, e1, e2 = turn_of(turn[0], turn[1], turn[2], turn[3])
             beyond += np.sqrt(e0 * e0 + e1 * e1 + e2 * e2)
         if kind == CONE_TWIST:
             beyond += max(0.0, swing_angle(turn) - joints.limit[j, 0])

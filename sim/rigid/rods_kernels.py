@@ -227,7 +227,8 @@ def prepare_rods(state, scratch, rods, h):
                 total = 0.0
                 for k in range(12):
                     total += rods.jacobian[r, row, k] * rods.spread[r, k, column]
-                rods.mass[r, row, column] = total
+                    total += rods.jacobian[r, column, k] * rods.spread[r, k, row]
+                rods.mass[r, row, column] = 0.5 * total
         _soften(r, rods, h)
         for row in range(2):
             twist = rods.jacobian[r, 5, 9:12]
@@ -236,8 +237,8 @@ def prepare_rods(state, scratch, rods, h):
                 bend[k] = twist[k]
             if row == 0:
                 _bend_axis(rods.error[r], rods.rest[r], rods.jacobian[r], bend)
-            ease = product_form(scratch.turn_ease[a], bend[0], bend[1], bend[2])
-            ease += product_form(scratch.turn_ease[b], bend[0], bend[1], bend[2])
+            ease = product_form(scratch.turn_mean[a], bend[0], bend[1], bend[2])
+            ease += product_form(scratch.turn_mean[b], bend[0], bend[1], bend[2])
             rods.limit_mass[r, row] = 1.0 / ease if ease > 0.0 else 0.0
             # What pushed in the last step does so still only at the limit.
             is_met = psi > rods.limit[r, 0] - NEAR_LIMIT

@@ -6,7 +6,7 @@ from sim.rigid.contacts_kernels import keep_pushes, prepare_contacts, solve_cont
 from sim.rigid.detection_kernels import find_contacts
 from sim.rigid.islands_kernels import fall_asleep
 from sim.rigid.joints_kernels import keep_joint_pushes, prepare_joints, solve_joints
-from sim.rigid.motion_kernels import finish_motion, predict_motion
+from sim.rigid.motion_kernels import finish_motion, predict_motion, tame_turns
 from sim.rigid.rods_kernels import keep_rod_pushes, prepare_rods, solve_rods
 from toolkit.compile_kernels import njit_borrowing, njit_called
 
@@ -28,7 +28,19 @@ def lead_bodies(state, led, step, first):
 
 @njit_called
 def solve_step(
-    state, bodies, shapes, joints, rods, contacts, kept, counts, scratch, gravity, h, iterations
+    state,
+    bodies,
+    shapes,
+    joints,
+    rods,
+    contacts,
+    kept,
+    counts,
+    scratch,
+    gravity,
+    moving,
+    h,
+    iterations,
 ):
     """Displace all bodies by one step, with the contacts that were found for it."""
     count = counts[0]
@@ -40,6 +52,7 @@ def solve_step(
     for sweep in range(iterations - placing):
         # Forth and back in turn: errors of one direction do not pile up at its end.
         is_back = sweep % 2 == 1
+        tame_turns(scratch, moving)
         solve_rods(state, scratch, rods, False)
         solve_joints(state, scratch, joints, False, is_back)
         solve_contacts(scratch, contacts, count, 0, is_back)
@@ -54,6 +67,7 @@ def solve_step(
     keep_rod_pushes(rods, False, scale)
     for sweep in range(placing):
         is_back = sweep % 2 == 1
+        tame_turns(scratch, moving)
         solve_rods(state, scratch, rods, True)
         solve_joints(state, scratch, joints, True, is_back)
         solve_contacts(scratch, contacts, count, 1, is_back)
@@ -80,19 +94,8 @@ def advance(
             return step
         counts[0] = found
         solve_step(
-            state,
-            bodies,
-            shapes,
-            joints,
-            rods,
-            contacts,
-            kept,
-            counts,
-            scratch,
-            gravity,
-            h,
-            iterations,
-        )
+            state, bodies, shapes, joints, rods, contacts, kept, counts, scratch, gravity, moving, h, iterations
+        )  # fmt: skip
         finish_motion(state, scratch, h)
         counts[1] = found
         fall_asleep(state, bodies, joints, rods, contacts, found, scratch, h, sleep[0], sleep[1])

@@ -61,7 +61,9 @@ class Scratch(NamedTuple):
     ease: NDArray[np.float64]
     """Inverse masses [1/kg], 0 of what does not move, shape (n,)."""
     turn_ease: NDArray[np.float64]
-    """Inverse inertias in the world, shape (n, 3, 3)."""
+    """Inverse inertias in the world, gyroscopic part included, shape (n, 3, 3)."""
+    turn_mean: NDArray[np.float64]
+    """Their symmetric parts, of which effective masses are made, shape (n, 3, 3)."""
     linear: NDArray[np.float64]
     """Displacements [m], shape (n, 3)."""
     angular: NDArray[np.float64]
@@ -74,6 +76,7 @@ class Scratch(NamedTuple):
     calm: NDArray[np.float64]
     work3: NDArray[np.float64]
     work4: NDArray[np.float64]
+    work6: NDArray[np.float64]
     work_rod: NDArray[np.float64]
 
 
@@ -151,7 +154,7 @@ class RigidWorld:
         self.settings = settings or RigidSettings()
         self.gravity = frozen(np.array(gravity, np.float64))
         self.bodies, self.colliders = tuple(bodies), tuple(colliders)
-        self.time, self.moving = 0.0, len(self.bodies)
+        self.time, self.last_h, self.moving = 0.0, 0.0, len(self.bodies)
         self.shapes = [
             *([body.shapes for body in self.bodies]),
             *([_shape_of(c)] for c in self.colliders),
@@ -168,8 +171,9 @@ class RigidWorld:
         self.joints = joint_arrays(joints, self.state, self.arrays, self.world)
         self.rods = rod_arrays(rods, self.state, self.arrays, self.world)
         self.scratch = Scratch(
-            np.zeros(count), np.zeros((count, 3, 3)), *(np.zeros((count, 3)) for _ in range(4)),
-            np.zeros(count, np.int64), np.zeros(count), np.zeros((4, 3, 3)), np.zeros((6, 4)), np.zeros((16, 3)),
+            np.zeros(count), *(np.zeros((count, 3, 3)) for _ in range(2)),
+            *(np.zeros((count, 3)) for _ in range(4)), np.zeros(count, np.int64), np.zeros(count),
+            np.zeros((4, 3, 3)), np.zeros((6, 4)), np.zeros(6), np.zeros((16, 3)),
         )  # fmt: skip
         self.excluded = _pair_numbers(self.joints.body, self.rods.body, strangers, count)
         self.work = detection_work(self.shape_arrays, self.meshes)
@@ -201,7 +205,7 @@ class RigidWorld:
             friction[i], restitution[i] = body.friction, body.restitution
         reach = np.zeros(count)
         np.maximum.at(reach, self.shape_arrays.body, self.shape_arrays.reach)
-        least = np.linalg.eigvalsh(inertia)[:, 0]
+        least = np.ascontiguousarray(np.linalg.eigvalsh(inertia)[:, 0])
         return BodyArrays(
             inverse_mass, inertia, inverse, least, friction, restitution, damping, reach
         )
@@ -218,6 +222,7 @@ class RigidWorld:
         if self.time == 0.0:
             # Velocities are those half-way through steps; those of the start are half a step on.
             self.state.v[: self.moving] -= 0.5 * h * self.gravity
+        self._rescale(h)
         led, done = self._led(h, substeps), 0
         while True:
             done = advance(
@@ -232,6 +237,18 @@ class RigidWorld:
         self.time += dt
         if not (np.isfinite(self.state.p).all() and np.isfinite(self.state.q).all()):
             raise SolverError("rigid bodies: a position is no number; use more substeps")
+
+    def _rescale(self, h):
+        """Make the multipliers of the last step fit a step of another length: they are forces times h^2."""
+        if self.last_h > 0.0 and h != self.last_h:
+            scale = (h / self.last_h) ** 2
+            joints, rods = self.joints, self.rods
+            for array in (joints.push, joints.usual, rods.push):
+                array *= scale
+            for array in (joints.swing[:, 3], joints.twist[:, 3], rods.limit_push, rods.usual):
+                array *= scale
+            self.kept.push[:] *= scale
+        self.last_h = h
 
     def _grow(self):
         """Room for the contacts that the last step needed."""
@@ -270,7 +287,7 @@ class RigidWorld:
             "rod": {name: getattr(self.rods, name) for name in ROD_KEPT},
             "contact": kept,
         }
-        return {"time": np.array(self.time)} | {
+        return {"time": np.array([self.time, self.last_h])} | {
             f"{part}_{name}": array.copy()
             for part, arrays in parts.items()
             for name, array in arrays.items()
@@ -278,7 +295,7 @@ class RigidWorld:
 
     def restore(self, memory: dict[str, NDArray]) -> None:
         """Go back to a memory of a world made of the same things."""
-        self.time = float(memory["time"])
+        self.time, self.last_h = map(float, memory["time"])
         count = len(memory["contact_key"])
         if count > len(self.contacts.gap):
             self.contacts, self.kept = room_for_contacts(count)
