@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sim.cache import Cache, Checkpoint, Facts, make_cache, open_cache
 from sim.elasticity import determinants
 from sim.errors import CacheError, Cancelled, SolverError
+from sim.rigid_shot import RigidRun
 from sim.shot import Shot
 from sim.solvers.implicit import ImplicitEuler
 from sim.state import State, start_state
@@ -32,7 +33,7 @@ COLUMNS = (
 )
 """What is measured of each frame: energies [J], signed relative error of the volume that is furthest from 0, contacts,
 least det F and greatest distance of a smooth surface from the one that collides [m] at its end, iterations of all its
-steps, and time spent [s]."""
+steps, and time spent [s]. Without soft bodies volume and det F are NaN."""
 CHECKPOINT_SECONDS = 2.0  # a bake that is killed loses no more than this, and a frame
 
 
@@ -66,6 +67,8 @@ class Bake:
     """Of this run; a bake that was continued took longer."""
     baked: int
     """Frames that this run simulated."""
+    track: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    """Locations (frames, n, 3) [m] and rotations (frames, n, 4) of all bodies of ragdolls and all rigid bodies."""
 
     def column(self, name: str) -> NDArray[np.float64]:
         """One measure at every frame, shape (frames,)."""
@@ -96,7 +99,7 @@ def bake(
 def _prepared(shot, folder, velocities, resume, force) -> tuple[Cache, Checkpoint | None]:
     """The cache to write to, and where to continue from."""
     folder = Path(folder)
-    meshes = [skin.mesh for skin in shot.skins]
+    meshes = shot.meshes
     facts = Facts(
         shot.digest,
         *(tuple(shot.frames), shot.fps, shot.substeps),
@@ -145,6 +148,7 @@ class _Run:
             for body in scene.bodies
         ]
         self.rest_volumes = [_solid_volume(body, body.elements.nodes) for body in scene.bodies]
+        self.rigid = None if shot.rigid is None else RigidRun(shot.rigid)
 
     def finish(self, checkpoint: Checkpoint | None) -> Bake:
         """Bake what is left."""
@@ -153,9 +157,12 @@ class _Run:
         self.began, self.first_baked = began, first
         if checkpoint is None:
             states = [start_state(body) for body in shot.scene.bodies]
-            self._write(first, states)
-            checkpoint = Checkpoint(first, states, self._measured(first, states)[None])
+            rigid = self._remembered({})
+            self._write(first, states, rigid)
+            checkpoint = Checkpoint(first, states, self._measured(first, states)[None], rigid)
             self.cache.write_checkpoint(checkpoint)
+        elif self.rigid is not None:
+            self.rigid.restore(checkpoint.frame, checkpoint.rigid)
         self.first_baked = checkpoint.frame
         saved, saved_at = checkpoint, time.perf_counter()
         try:
@@ -169,7 +176,9 @@ class _Run:
             if saved is not checkpoint:
                 self.cache.write_checkpoint(checkpoint)
         seconds = time.perf_counter() - began
-        return Bake(self.cache, checkpoint.measured, seconds, last - self.first_baked)
+        rigid = checkpoint.rigid
+        track = (rigid["locations"], rigid["rotations"]) if rigid else None
+        return Bake(self.cache, checkpoint.measured, seconds, last - self.first_baked, track)
 
     def _frame(self, checkpoint: Checkpoint) -> Checkpoint:
         """Simulate the frame after a checkpoint."""
@@ -192,9 +201,10 @@ class _Run:
                 raise Cancelled("stopped as asked; finished frames are kept, --resume continues")
             if substep + 1 < shot.substeps:
                 self._tell(checkpoint, frame, substep + 1)
+        rigid = self._step_rigid(checkpoint)
         stepped = time.perf_counter()
         finding += sum(solver.contact_seconds for solver in self.solvers)
-        self._write(frame, states)
+        self._write(frame, states, rigid)
         row = self._measured(frame, states)
         row[COLUMNS.index("newton_iterations") :][:2] = effort
         row[COLUMNS.index("step_seconds") :] = (
@@ -202,24 +212,50 @@ class _Run:
             finding,
             time.perf_counter() - stepped,
         )
-        result = Checkpoint(frame, states, np.concatenate([checkpoint.measured, row[None]]))
+        measured = np.concatenate([checkpoint.measured, row[None]])
+        result = Checkpoint(frame, states, measured, rigid)
         self._tell(result, frame, shot.substeps)
         return result
 
-    def _write(self, frame, states: list[State]):
-        skins = self.shot.skins
-        self.cache.write_frame(
-            frame,
-            [skin.positions(state.x) for skin, state in zip(skins, states, strict=True)],
-            [skin.velocities(state.v) for skin, state in zip(skins, states, strict=True)]
-            if self.cache.facts.velocities
-            else None,
-        )
+    def _step_rigid(self, checkpoint: Checkpoint) -> dict[str, NDArray]:
+        """Take ragdolls and rigid bodies to the next frame; what to remember of them."""
+        if self.rigid is None:
+            return {}
+        try:
+            self.rigid.step()
+        except SolverError as error:
+            raise SolverError(f"frame {checkpoint.frame + 1}: {error}") from error
+        return self._remembered(checkpoint.rigid)
+
+    def _remembered(self, before: dict[str, NDArray]) -> dict[str, NDArray]:
+        """What a checkpoint keeps of ragdolls and rigid bodies, given what the one before it kept."""
+        if self.rigid is None:
+            return {}
+        track = {
+            name: np.concatenate([before[name], pose[None]]) if before else pose[None]
+            for name, pose in zip(("locations", "rotations"), self.rigid.poses(), strict=True)
+        }
+        return self.rigid.memory() | track
+
+    def _write(self, frame, states: list[State], rigid: dict[str, NDArray]):
+        """Write what is seen at a frame."""
+        pairs = list(zip(self.shot.skins, states, strict=True))
+        positions = [skin.positions(state.x) for skin, state in pairs]
+        velocities = None
+        if self.cache.facts.velocities:
+            velocities = [skin.velocities(state.v) for skin, state in pairs]
+        if self.rigid is not None:
+            track = rigid["locations"], rigid["rotations"]
+            positions += self.shot.rigid.positions(frame, *(pose[-1] for pose in track))
+            if velocities is not None:
+                before = tuple(pose[-2] for pose in track) if len(track[0]) > 1 else None
+                velocities += self.rigid.velocities(before)
+        self.cache.write_frame(frame, positions, velocities)
 
     def _measured(self, frame, states: list[State]) -> NDArray[np.float64]:
         """The row of a frame, without what was spent on it."""
         row = np.zeros(len(COLUMNS))
-        errors, least = [], np.inf
+        errors, least = [], np.inf if self.solvers else np.nan
         scene = self.shot.scene
         for body, state, solver, rest in zip(
             scene.bodies, states, self.solvers, self.rest_volumes, strict=True
@@ -231,11 +267,17 @@ class _Run:
             errors.append(_solid_volume(body, state.x) / rest - 1.0)
             row[5] += len(state.grips)
             least = min(least, determinants(body, state.x).min())
-        row[0], row[4], row[6] = frame, max(errors, key=abs), least
-        row[7] = max(
+        row[0], row[4], row[6] = frame, max(errors, key=abs, default=np.nan), least
+        distances = (
             skin.smooth_distance(state.x)
             for skin, state in zip(self.shot.skins, states, strict=True)
         )
+        row[7] = max(distances, default=0.0)
+        if self.rigid is not None:
+            kinetic, potential = self.rigid.energies()
+            row[1] += kinetic
+            row[3] += potential
+            row[5] += self.rigid.contact_count
         return row
 
     def _tell(self, checkpoint: Checkpoint, frame: int, substep: int):

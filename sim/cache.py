@@ -4,7 +4,8 @@
     mesh_0.npz ...           polygons and UVs of each body
     frame_0001.npy ...       vertices of all bodies one after the other, float32 (v, 3) [m], in the world, Z up
     velocity_0001.npy ...    their velocities [m/s], if asked for
-    checkpoint.npz           the state of every body after a frame, and what was measured of the frames up to there
+    checkpoint.npz           the state of every body after a frame, and what was measured of the frames up to there;
+                             of ragdolls and rigid bodies also where they were at all of them
 
 Every file appears whole or not at all. Frames are handed to the disk before the checkpoint that vouches for them, so
 that after a crash or a power cut a bake continues from the checkpoint and gives the same frames, bit for bit.
@@ -31,6 +32,7 @@ from toolkit.atomic_file import atomic_file
 VERSION = 1
 FACTS = "bake.json"
 CHECKPOINT = "checkpoint.npz"
+RIGID = "rigid."  # what the arrays of ragdolls and rigid bodies in a checkpoint begin with
 OWN_FILES = (FACTS, CHECKPOINT, "mesh_*.npz", "frame_*.npy", "velocity_*.npy", ".jellycage-*")
 
 
@@ -59,6 +61,9 @@ class Checkpoint:
     states: list[State]
     measured: NDArray[np.float64]
     """One row per frame, see `bake.COLUMNS`."""
+    rigid: dict[str, NDArray] = dataclasses.field(default_factory=dict)
+    """Of ragdolls and rigid bodies: `locations` (f, n, 3) [m] and `rotations` (f, n, 4) at the frames so far, and the
+    memory of their world; empty if there are none."""
 
 
 class Cache:
@@ -135,6 +140,7 @@ class Cache:
         for number, state in enumerate(checkpoint.states):
             for name, value in _flat(state).items():
                 arrays[f"{number}.{name}"] = value
+        arrays |= {f"{RIGID}{name}": array for name, array in checkpoint.rigid.items()}
         with atomic_file(self.folder / CHECKPOINT) as temporary:
             np.savez(temporary, **arrays)
 
@@ -147,11 +153,22 @@ class Cache:
             with np.load(path, allow_pickle=False) as arrays:
                 states = [
                     _state({name: arrays[f"{number}.{name}"] for name in _STATE_NAMES})
-                    for number in range(len(self.facts.names))
+                    for number in range(self._soft_count(arrays))
                 ]
-                return Checkpoint(int(arrays["frame"]), states, arrays["measured"])
+                rigid = {
+                    name.removeprefix(RIGID): arrays[name]
+                    for name in arrays.files
+                    if name.startswith(RIGID)
+                }
+                return Checkpoint(int(arrays["frame"]), states, arrays["measured"], rigid)
         except Exception as error:  # numpy raises what zipfile, zlib and its own parser raise
             raise CacheError(f"{path}: cannot be read; bake again with --force") from error
+
+    def _soft_count(self, arrays) -> int:
+        """How many of the bodies a checkpoint has a state of: all, but for ragdolls and rigid bodies."""
+        if not any(name.startswith(RIGID) for name in arrays.files):
+            return len(self.facts.names)
+        return len({name.split(".")[0] for name in arrays.files if name[0].isdigit()})
 
 
 _STATE_NAMES = (

@@ -1,4 +1,4 @@
-"""The command line: cages from `toolkit.cli`, and baking.
+"""The command line: cages from `toolkit.cli`, ragdolls from `sim.ragdoll.cli`, and baking.
 
 Every command loads what it needs when it runs, so that --help stays fast.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from sim.ragdoll.cli import ragdoll
 from toolkit import cli as toolkit_cli
 from toolkit.cli import FILE, main
 from toolkit.console import Console, Progress, console_of, progress_of, talk_options
@@ -18,11 +19,12 @@ from toolkit.json_values import plain
 
 main.help = main.help.replace(
     "Strictly bounding simulation cages around any surface mesh.",
-    "Soft bodies that keep their volume, from any surface mesh.",
+    "Soft bodies that keep their volume, from any surface mesh, and ragdolls.",
 )
 SCENE_SUFFIXES = (".toml", ".json")
 BAKE_SUFFIX = ".bake"
 PLAIN_LINES = 10  # of progress in plain mode
+main.add_command(ragdoll)
 
 
 class BakeProgress:
@@ -335,6 +337,7 @@ def _run(context, console: Console, scene, options) -> dict[str, Any]:
 
 def _describe(console: Console, scene, path):
     """What --dry-run says."""
+    from sim.rigid_shot import RigidRun
     from sim.shot import build_shot
 
     with progress_of(console) as progress:
@@ -345,8 +348,9 @@ def _describe(console: Console, scene, path):
         "fps": shot.fps,
         "substeps": shot.substeps,
         "elements": [len(body.elements.corners) for body in shot.scene.bodies],
-        "vertices": [skin.mesh.vertex_count for skin in shot.skins],
-        "bytes": 12 * sum(skin.mesh.vertex_count for skin in shot.skins)
+        "rigid_bodies": 0 if shot.rigid is None else len(RigidRun(shot.rigid).poses()[0]),
+        "vertices": [mesh.vertex_count for mesh in shot.meshes],
+        "bytes": 12 * sum(mesh.vertex_count for mesh in shot.meshes)
         * (shot.frames[1] - shot.frames[0] + 1),
         "warnings": list(shot.notes),
     }  # fmt: skip
@@ -373,10 +377,17 @@ def _bake_text(facts: dict[str, Any]) -> str:
     outputs = {}
     for path in facts["output"]:
         outputs.setdefault(Path(path).suffix, []).append(path)
+    what = [(facts["elements"], "elements"), (facts["rigid_bodies"], "rigid bodies")]
+    what = " and ".join(f"{count} {name}" for count, name in what if count)
+    contacts = f"at most {facts['contacts_max']} contacts"
+    if facts["min_J"] is not None:
+        contacts = (
+            f"volume kept within {facts['volume_error_max']:.2%}, {contacts}, "
+            f"least det F {facts['min_J']:.2f}"
+        )
     lines = [
-        f"{facts['frames']} frames of {facts['elements']} elements in {facts['seconds']:.1f} s{step}",
-        f"volume kept within {facts['volume_error_max']:.2%}, "
-        f"at most {facts['contacts_max']} contacts, least det F {facts['min_J']:.2f}",
+        f"{facts['frames']} frames of {what} in {facts['seconds']:.1f} s{step}",
+        contacts,
         *_smooth_text(facts),
         *facts["warnings"],
         *(f"wrote {_listed(paths)}" for paths in outputs.values()),

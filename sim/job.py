@@ -13,6 +13,7 @@ from sim.errors import SettingsError
 from sim.export.files import Export, write_export
 from sim.preview import check_preview, write_preview
 from sim.report import write_report
+from sim.rigid_shot import write_motion_file
 from sim.scene_file import SceneFile
 from sim.shot import Shot, build_shot
 from toolkit.atomic_file import check_writable
@@ -47,10 +48,11 @@ class Job:
             export.check()
         if self.preview is not None:
             check_preview(self.preview)
-        pictures = [path for path in (self.preview, self.report) if path is not None]
-        for path in pictures:
+        others = [path for path in (self.preview, self.report) if path is not None]
+        others += [path for ragdoll in self.scene.ragdolls for path in ragdoll.motion]
+        for path in others:
             check_writable(path)
-        paths = [path.resolve() for path in (*(export.path for export in self.exports), *pictures)]
+        paths = [path.resolve() for path in (*(export.path for export in self.exports), *others)]
         for path in paths:
             if paths.count(path) > 1:
                 raise SettingsError(f"{path}: is to be written twice; give each output a name")
@@ -97,6 +99,7 @@ def run_job(
             *(result.cache, export),
             progress=lambda share, stage=stage: _stage(emit, stage, share),
         )
+    written += _write_motions(job, shot, result)
     if job.report is not None:
         write_report(job.report, result, title=job.cache.name, notes=shot.notes)
     if job.preview is not None:
@@ -105,6 +108,19 @@ def run_job(
             *(job.preview, shot, result.cache), progress=lambda share: _stage(emit, stage, share)
         )
     return _facts(job, shot, result, written, time.perf_counter() - began)
+
+
+def _write_motions(job: Job, shot: Shot, result: Bake) -> list[Path]:
+    """Write the motion of the bones of every ragdoll that asks for it; what was written."""
+    written = []
+    for number, entry in enumerate(job.scene.ragdolls):
+        for path in entry.motion:
+            motion = shot.rigid.motion(number, *result.track)
+            write_motion_file(
+                shot.rigid.dolls[number], motion, path, up_axis=job.scene.output.up_axis
+            )
+            written.append(path)
+    return written
 
 
 def _stage(emit: Emit, stage: str, share: float) -> None:
@@ -130,7 +146,7 @@ class _Teller:
                 "fraction": round(progress.done, 4),
                 "seconds": round(progress.seconds, 3),
                 "eta": round(progress.eta, 3),
-                "volume_error": progress.volume_error,
+                "volume_error": None if np.isnan(progress.volume_error) else progress.volume_error,
                 "contacts": progress.contacts,
             }
         )
@@ -140,7 +156,7 @@ def _facts(job: Job, shot: Shot, result: Bake, written: list[Path], seconds: flo
     steps = max(result.baked * shot.substeps, 1)
     spent = result.column("step_seconds") + result.column("contact_seconds")
     spent = spent[len(spent) - result.baked :].sum() if result.baked else 0.0
-    settings = shot.scene.solver
+    is_soft = bool(shot.scene.bodies)
     return {
         "frames": len(result.measured),
         "first_frame": shot.frames[0],
@@ -148,17 +164,32 @@ def _facts(job: Job, shot: Shot, result: Bake, written: list[Path], seconds: flo
         "substeps": shot.substeps,
         "seconds": round(seconds, 3),
         "ms_per_step": round(1e3 * float(spent) / steps, 4) if result.baked else None,
-        "volume_error_max": float(np.abs(result.column("volume_error")).max()),
+        "volume_error_max": float(np.abs(result.column("volume_error")).max()) if is_soft else None,
         "contacts_max": int(result.column("contacts").max()),
-        "min_J": float(result.column("min_J").min()),
+        "min_J": float(result.column("min_J").min()) if is_soft else None,
         "smooth_distance_max": float(result.column("smooth_distance").max())
         if any(skin.smooth is not None for skin in shot.skins)
         else None,
-        "solver": f"implicit Euler, at most {settings.newton_iterations} Newton steps",
+        "solver": _solver(shot),
         "elements": sum(len(body.elements.corners) for body in shot.scene.bodies),
+        "rigid_bodies": 0 if result.track is None else result.track[0].shape[1],
         "warnings": list(shot.notes),
         "cache": str(job.cache),
         "output": [str(path) for path in written] or [str(job.cache)],
         "preview": job.preview and str(job.preview),
         "report": job.report and str(job.report),
     }
+
+
+def _solver(shot: Shot) -> str:
+    """How the scene was simulated, in words."""
+    words = []
+    if shot.scene.bodies:
+        most = shot.scene.solver.newton_iterations
+        words.append(f"implicit Euler, at most {most} Newton steps")
+    if shot.rigid is not None:
+        settings = shot.rigid.settings
+        words.append(
+            f"rigid bodies at {settings.substeps} substeps of {settings.iterations} iterations"
+        )
+    return "; ".join(words)

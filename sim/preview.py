@@ -1,6 +1,7 @@
 """Moving pictures of a bake, drawn without a display: a GIF of all frames or a PNG of some side by side."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ from numpy.typing import NDArray
 from sim.cache import Cache
 from sim.colliders import Box, Capsule, Collider, Plane, Sphere
 from sim.errors import SettingsError
+from sim.export.frames import ExportMesh
+from sim.rigid.static_mesh import StaticMesh
 from sim.shot import Shot
 from toolkit.camera import camera_around
 from toolkit.gif_file import write_gif
@@ -27,16 +30,42 @@ def check_preview(path: Path) -> None:
         raise SettingsError(f"{path}: a preview ends in .png or .gif; rename it")
 
 
+@dataclass(frozen=True, eq=False)
+class Animation:
+    """What moves in the pictures, and what it moves among."""
+
+    meshes: Sequence[ExportMesh]
+    frames: tuple[int, int]
+    """First and last."""
+    fps: float
+    points: Callable[[int], Sequence[NDArray]]
+    """Vertices of each mesh at a frame, shapes (v, 3) [m]."""
+    colliders: Sequence[Collider] = ()
+    obstacles: Sequence[StaticMesh] = ()
+
+
 def write_preview(
     path: str | Path, shot: Shot, cache: Cache, *, progress: Callable[[float], None] | None = None
 ) -> None:
     """Draw the frames of a finished bake."""
+    facts = cache.facts
+    animation = Animation(
+        *(cache.meshes, facts.frames, facts.fps, cache.frame, shot.scene.colliders),
+        () if shot.rigid is None else shot.rigid.meshes,
+    )
+    draw_animation(path, animation, progress=progress)
+
+
+def draw_animation(
+    path: str | Path, animation: Animation, *, progress: Callable[[float], None] | None = None
+) -> None:
+    """Draw all frames into a GIF, or some side by side into a PNG."""
     path = Path(path)
     check_preview(path)
-    first, last = cache.facts.frames
+    first, last = animation.frames
     is_gif = path.suffix.lower() == ".gif"
     if is_gif:
-        stride = max(1, round(cache.facts.fps / MOST_GIF_FPS))
+        stride = max(1, round(animation.fps / MOST_GIF_FPS))
         frames = list(range(first, last + 1, stride))
     else:
         stride = 1
@@ -44,29 +73,29 @@ def write_preview(
             {round(f) for f in np.linspace(first, last, min(SHEET_FRAMES, last - first + 1))}
         )
     width, height = GIF_SIZE if is_gif else SHEET_SIZE
-    camera, floor = _view(cache, shot, width / height)
+    camera, floor = _view(animation, width / height)
     images = []
     for number, frame in enumerate(frames, start=1):
-        time = (frame - first) / cache.facts.fps
-        shapes = [*_bodies(cache, frame), *_colliders(shot, time, floor), floor]
+        time = (frame - first) / animation.fps
+        shapes = [*_bodies(animation, frame), *_surroundings(animation, time, floor), floor]
         images.append(render(shapes, width=width, height=height, camera=camera))
         if progress is not None:
             progress(number / len(frames))
     if is_gif:
-        write_gif(path, images, cache.facts.fps / stride)
+        write_gif(path, images, animation.fps / stride)
     else:
         write_png(path, contact_sheet(images, min(SHEET_COLUMNS, len(images))))
 
 
-def _view(cache: Cache, shot: Shot, aspect):
+def _view(animation: Animation, aspect):
     """A camera that sees the bodies at all frames, and the ground as a shape without faces."""
-    first, last = cache.facts.frames
+    first, last = animation.frames
     boxes = []
     for frame in range(first, last + 1):
-        points = np.concatenate(cache.frame(frame))
+        points = np.concatenate(animation.points(frame))
         boxes.append(np.stack([points.min(axis=0), points.max(axis=0)]))
     low, high = np.min(boxes, axis=0)[0].astype(float), np.max(boxes, axis=0)[1].astype(float)
-    for collider in shot.scene.colliders:
+    for collider in animation.colliders:
         pose = collider.motion.pose(0.0)
         if isinstance(collider, Plane) and pose[8] > 0.999:
             low[2] = pose[11]
@@ -78,8 +107,9 @@ def _view(cache: Cache, shot: Shot, aspect):
     return camera, Shape(ground, np.zeros((0, 3), np.int32))
 
 
-def _bodies(cache: Cache, frame: int):
-    for number, (mesh, points) in enumerate(zip(cache.meshes, cache.frame(frame), strict=True)):
+def _bodies(animation: Animation, frame: int):
+    parts = zip(animation.meshes, animation.points(frame), strict=True)
+    for number, (mesh, points) in enumerate(parts):
         yield Shape(points, _triangles(mesh), COLOURS[number % len(COLOURS)])
 
 
@@ -101,10 +131,12 @@ def _triangles(mesh) -> NDArray[np.int32]:
     return np.concatenate(fans)
 
 
-def _colliders(shot: Shot, time: float, floor: Shape):
+def _surroundings(animation: Animation, time: float, floor: Shape):
     """What is not the ground itself."""
+    for obstacle in animation.obstacles:
+        yield Shape(obstacle.vertices, obstacle.faces, COLLIDER_COLOUR)
     extent = 2.0 * float(np.ptp(floor.vertices, axis=0).max())
-    for collider in shot.scene.colliders:
+    for collider in animation.colliders:
         pose = collider.motion.pose(time)
         if isinstance(collider, Plane) and pose[8] > 0.999:
             continue

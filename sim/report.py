@@ -41,6 +41,8 @@ def write_report(path: str | Path, bake: Bake, *, title: str = "Bake", notes=())
         ("Least det F", {"det F": bake.column("min_J")}),
         ("Time per frame [ms]", ms),
     ]
+    # Without soft bodies there is neither volume nor det F.
+    plots = [row for row in plots if not all(np.isnan(curve).all() for curve in row[1].values())]
     parts = [
         f"<!doctype html><meta charset=utf-8><title>{html.escape(title)}</title>",
         f"<style>{STYLE}</style><h1>{html.escape(title)}</h1>",
@@ -63,6 +65,9 @@ def _table(bake: Bake) -> str:
         "finding contacts": f"{bake.column('contact_seconds').sum():.2f} s",
         "writing": f"{bake.column('write_seconds').sum():.2f} s",
     }
+    if np.isnan(bake.column("min_J")).all():
+        for name in ("greatest error of the volume", "least det F"):
+            del rows[name]
     apart = bake.column("smooth_distance").max()
     if apart > 0.0:
         rows["smooth surface from the one that collides"] = f"{apart:.3g} m"

@@ -39,6 +39,7 @@ SURFACES = ("barycentric", *METHODS)
 ONE_SHOT_LOADS = ("impulse", "velocity", "position")
 THREE_ZEROS = (0.0, 0.0, 0.0)
 PLAIN_FRICTION, PLAIN_RESTITUTION = 0.5, 0.0
+SIMPLE_SHAPES = ("plane", "sphere", "box", "capsule")
 
 Three = tuple[float, float, float]
 
@@ -49,6 +50,7 @@ CORNERS, ROWS = Vector(Vector(), 2), Vector(Vector(count=4), 4)
 INDEX = Whole(0, 2**31 - 2)
 FRAME = Number(-LAST_FRAME, LAST_FRAME)
 FRACTION = Number(0.0, 1.0)
+SCALE = Either((Number(0.0, above=True), Vector(Number(0.0, above=True))))
 NAME = Text(forbidden='/\\:*?"<>|', longest=63)  # also a file name, and a path in Alembic and USD
 
 
@@ -391,9 +393,7 @@ class BodyEntry:
     )
     location: Three = key(METRES, "Where its origin is.", THREE_ZEROS)
     rotation: Three = key(DEGREES, "XYZ Euler angles as in Blender: first about x.", THREE_ZEROS)
-    scale: float | Three = key(
-        Either((Number(0.0, above=True), Vector(Number(0.0, above=True)))), "Along its axes.", 1.0
-    )
+    scale: float | Three = key(SCALE, "Along its axes.", 1.0)
     matrix: tuple[tuple[float, ...], ...] | None = key(
         Matrix(),
         "The transform in rows, in place of location, rotation and scale.",
@@ -499,9 +499,16 @@ class ColliderEntry:
         OnlyFor("radius", ("sphere", "capsule"), "radius = 0.5"),
         OnlyFor("size", ("box",), "size = [1.0, 1.0, 1.0]"),
         OnlyFor("length", ("capsule",), "length = 1.0"),
+        OnlyFor("mesh", ("mesh",), 'mesh = "stairs.obj"'),
+        OnlyFor("scale", ("mesh",)),
+        *(OnlyFor(name, SIMPLE_SHAPES) for name in ("friction", "restitution", "keys")),
     )
 
-    kind: str = key(Choice(("plane", "sphere", "box", "capsule")), "Its shape.", example="plane")
+    kind: str = key(
+        Choice((*SIMPLE_SHAPES, "mesh")),
+        "Its shape; only ragdolls and rigid bodies meet a mesh, soft bodies pass through it.",
+        example="plane",
+    )
     name: str = key(NAME, "Left out: its kind, made unique.", "", example="floor")
     friction: float = key(Number(0.0, 10.0), "Coulomb coefficient.", PLAIN_FRICTION)
     restitution: float = key(
@@ -527,6 +534,13 @@ class ColliderEntry:
         None,
         example=1.0,
     )
+    mesh: Path | None = key(
+        ExistingFile(),
+        "Surface of a mesh collider, which stands still and has a friction of 0.5.",
+        None,
+        example="stairs.obj",
+    )
+    scale: float | Three = key(SCALE, "Of a mesh, along its axes.", 1.0)
     keys: tuple[PlaceKey, ...] = key(
         Keys(PlaceKey),
         "Where it is at frames: straight between them, turning the shorter way.",

@@ -18,6 +18,8 @@ from typing import Any
 
 from sim.errors import SceneError
 from sim.presets import PRESETS, QUALITIES
+from sim.rigid.world import RigidSettings
+from sim.rigid_entries import RagdollEntry, RigidEntry, RigidSolverEntry
 from sim.scene_entries import (
     LAST_FRAME,
     NAME,
@@ -70,7 +72,7 @@ class FrameRange(Kind):
 
 @dataclass(frozen=True, kw_only=True)
 class SceneFile:
-    """A shot: bodies, colliders and how to bake them."""
+    """A shot: bodies, ragdolls, colliders and how to bake them; at least one [[body]], [[ragdoll]] or [[rigid]]."""
 
     frames: tuple[int, int] = key(FrameRange(), "First and last frame; any start.", (1, 72))
     fps: float = key(Number(1.0, 1000.0), "Frames per second.", 24.0)
@@ -91,7 +93,16 @@ class SceneFile:
     )
     solver: SolverEntry = key(Table(SolverEntry), "How hard the solver tries.", SolverEntry())
     output: OutputEntry = key(Table(OutputEntry), "What is written and how.", OutputEntry())
-    bodies: tuple[BodyEntry, ...] = key(Tables(BodyEntry), "The soft bodies.", name="body")
+    rigid_solver: RigidSolverEntry = key(
+        Table(RigidSolverEntry),
+        "How hard the solver of ragdolls and rigid bodies tries.",
+        RigidSolverEntry(),
+    )
+    bodies: tuple[BodyEntry, ...] = key(Tables(BodyEntry), "The soft bodies.", (), name="body")
+    ragdolls: tuple[RagdollEntry, ...] = key(
+        Tables(RagdollEntry), "Characters that go limp.", (), name="ragdoll"
+    )
+    rigids: tuple[RigidEntry, ...] = key(Tables(RigidEntry), "The rigid bodies.", (), name="rigid")
     colliders: tuple[ColliderEntry, ...] = key(
         Tables(ColliderEntry), "What they bump into.", (), name="collider"
     )
@@ -107,6 +118,13 @@ class SceneFile:
         return SolverSettings(**settings)
 
     @property
+    def rigid_settings(self) -> RigidSettings:
+        """The settings of the solver of ragdolls and rigid bodies."""
+        settings = plain(self.rigid_solver)
+        settings["substeps"] = settings["substeps"] or self.substeps or RigidSettings.substeps
+        return RigidSettings(**settings)
+
+    @property
     def content(self) -> dict:
         """All that decides the simulation, as JSON has it: no output, no contents of other files.
 
@@ -114,6 +132,8 @@ class SceneFile:
         """
         content = plain(self, self.folder)
         del content["output"]
+        for ragdoll in content["ragdoll"]:
+            del ragdoll["motion"]
         return content
 
 
@@ -130,31 +150,61 @@ def scene_of(document: Any, folder: str | os.PathLike) -> SceneFile:
     """The scene in a dict as TOML and JSON give it; relative paths start at the folder."""
     place = Place(Path(os.path.abspath(folder)))
     scene = read_table(SceneFile, document, place, folder=place.folder)
-    if not scene.bodies:
-        raise place.key("body").error("there is none", "add for example [[body]]")
-    stems = [(body.mesh or body.asset).stem for body in scene.bodies]
-    kinds = [collider.kind for collider in scene.colliders]
-    return replace(
+    moving = {"body": scene.bodies, "ragdoll": scene.ragdolls, "rigid": scene.rigids}
+    if not any(moving.values()):
+        problem = "there is none" if "body" in document else "is missing"
+        remedy = "add for example [[body]], [[ragdoll]] or [[rigid]]"
+        raise place.key("body").error(problem, remedy)
+    named = _named(moving, place) | _named({"collider": scene.colliders}, place)
+    scene = replace(
         scene,
-        bodies=_named(scene.bodies, stems, place.key("body")),
-        colliders=_named(scene.colliders, kinds, place.key("collider")),
+        **{"bodies": named["body"], "ragdolls": named["ragdoll"]},
+        **{"rigids": named["rigid"], "colliders": named["collider"]},
     )
+    _check_motions(scene, place)
+    return scene
 
 
-def _named(entries, stems, place):
-    """The entries with a name each, no two alike even where capitals do not count, as in file names."""
-    taken = {}
-    for at, entry in enumerate(entries):
-        name = entry.name.casefold()
-        if name and name in taken:
-            problem = f"{shown(entry.name)} is the name of {place.item(taken[name]).name} too"
-            raise place.item(at).key("name").error(problem, "choose another")
-        taken[name] = at
-    names = []
-    for entry, stem in zip(entries, stems, strict=True):
-        names.append(entry.name or _free_name(stem, taken))
-        taken[names[-1].casefold()] = None
-    return tuple(replace(entry, name=name) for entry, name in zip(entries, names, strict=True))
+def _named(tables, place):
+    """The entries of some tables with a name each, no two alike even where capitals do not count, as in file names."""
+    taken = {"": None}
+    for table, entries in tables.items():
+        for at, entry in enumerate(entries):
+            name, here = entry.name.casefold(), place.key(table).item(at)
+            if name and name in taken:
+                problem = f"{shown(entry.name)} is the name of {taken[name]} too"
+                raise here.key("name").error(problem, "choose another")
+            taken[name] = here.name
+    named = {}
+    for table, entries in tables.items():
+        names = []
+        for entry in entries:
+            names.append(entry.name or _free_name(_stem(entry), taken))
+            taken[names[-1].casefold()] = None
+        rows = zip(entries, names, strict=True)
+        named[table] = tuple(replace(entry, name=name) for entry, name in rows)
+    return named
+
+
+def _stem(entry):
+    """What an entry without a name is called after: a file, or its kind."""
+    if isinstance(entry, ColliderEntry):
+        return entry.kind
+    files = (getattr(entry, name, None) for name in ("mesh", "asset", "character"))
+    path = next((path for path in files if path is not None), None)
+    return entry.kind if path is None else path.stem
+
+
+def _check_motions(scene, place):
+    """No two ragdolls write to the same file, and none over what it is read from."""
+    taken = {ragdoll.character: "a character" for ragdoll in scene.ragdolls}
+    for at, ragdoll in enumerate(scene.ragdolls):
+        for path in ragdoll.motion:
+            here = place.key("ragdoll").item(at).key("motion")
+            if path in taken:
+                problem = f"{shown(path.name)} is {taken[path]} too"
+                raise here.error(problem, "give the motion another name")
+            taken[path] = f"the motion of ragdoll[{at}]"
 
 
 def _free_name(stem, taken):
@@ -229,6 +279,12 @@ def scene_page(schema: dict) -> str:
         "This page is made by `python -m sim.scene_file` from the table that checks the files.",
         *("", "```toml", *EXAMPLE.splitlines(), "```", ""),
         "Keys in time are `[{frame = 1, value = 0.0}, {frame = 24, value = 1.0}]`: linear between, held outside.",
+        "",
+        "A ragdoll follows its character's animation, at the frames and fps of the scene, up to the last frame of it,",
+        "which must not be before the scene's first. From there on it is simulated; until then nothing bumps into it,",
+        "and before its animation begins it stands as at its start.",
+        "Ragdolls, rigid bodies and colliders meet each other, and soft bodies meet the colliders that are no meshes.",
+        "Soft bodies do not feel each other, nor ragdolls and rigid bodies, nor these them.",
         *("", "## The file", *_section(schema, "")),
         *("", "## Presets", "", "| preset | sag | what it is |", "|---|---|---|"),
         *(f"| `{name}` | {p.sag:g} | {p.description} |" for name, p in PRESETS.items()),

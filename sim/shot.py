@@ -32,6 +32,8 @@ from sim.presets import (
     stiffness_damping,
     substeps_for,
 )
+from sim.rigid_scene import build_rigid_shot
+from sim.rigid_shot import RigidShot
 from sim.rotations_kernels import quaternion_of
 from sim.scene import Scene
 from sim.scene_entries import BodyEntry, ColliderEntry, euler_matrix, is_keyed
@@ -95,6 +97,14 @@ class Shot:
     """Of everything that decides the result: 64 hexadecimal digits."""
     notes: tuple[str, ...] = ()
     """What a user should know, in sentences: the stiffness that a preset came to, what was repaired."""
+    rigid: RigidShot | None = None
+    """Ragdolls and rigid bodies, if there are any."""
+
+    @property
+    def meshes(self) -> list[ExportMesh]:
+        """Everything that is written to files: soft bodies, ragdolls, rigid bodies."""
+        rigid = [] if self.rigid is None else self.rigid.export_meshes
+        return [*(skin.mesh for skin in self.skins), *rigid]
 
     @cached_property
     def dt(self) -> float:
@@ -118,14 +128,22 @@ def build_shot(scene: SceneFile, *, progress: Callable[[str, float], None] | Non
         bodies.append(body)
         skins.append(skin)
         notes += [f"{entry.name}: {sentence}" for sentence in said]
-    lengths = [float(np.ptp(body.start_positions(), axis=0).max()) for body in bodies]
-    substeps = scene.substeps or substeps_for(
-        scene.fps, min(lengths), scene.gravity, QUALITIES[scene.quality]
-    )
-    colliders = [_collider(entry, clock) for entry in scene.colliders]
+    colliders = [_collider(entry, clock) for entry in scene.colliders if entry.kind != "mesh"]
+    rigid, said = build_rigid_shot(scene, colliders)
     return Shot(
         Scene(bodies, scene.gravity, scene.wind, scene.solver_settings, colliders),
-        *(tuple(skins), scene.frames, scene.fps, substeps, scene_digest(scene), tuple(notes)),
+        *(tuple(skins), scene.frames, scene.fps, _substeps(scene, bodies), scene_digest(scene)),
+        *((*notes, *said), rigid),
+    )
+
+
+def _substeps(scene, bodies) -> int:
+    """Steps per frame of the soft bodies, or of the rigid ones if there are no others."""
+    if not bodies:
+        return scene.rigid_settings.substeps
+    lengths = [float(np.ptp(body.start_positions(), axis=0).max()) for body in bodies]
+    return scene.substeps or substeps_for(
+        scene.fps, min(lengths), scene.gravity, QUALITIES[scene.quality]
     )
 
 
@@ -144,6 +162,12 @@ def _files(scene):
             for name in ("file", "target"):
                 if getattr(entry, name, None) is not None:
                     yield getattr(entry, name)
+    for ragdoll in scene.ragdolls:
+        yield ragdoll.character
+        skin = json.loads(ragdoll.character.read_text(encoding="utf-8-sig")).get("skin")
+        if skin is not None:
+            yield ragdoll.character.parent / skin
+    yield from (entry.mesh for entry in (*scene.rigids, *scene.colliders) if entry.mesh is not None)
 
 
 @dataclass(frozen=True)

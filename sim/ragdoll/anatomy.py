@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.ragdoll import quaternions, roles
+from sim import quaternions
+from sim.ragdoll import roles
 from sim.ragdoll.character import Character
 from sim.rigid.shapes import Box, Capsule, Hull, Shape
 

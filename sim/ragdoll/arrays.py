@@ -6,8 +6,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sim import quaternions
 from sim.errors import SceneError
-from sim.ragdoll import quaternions
 from sim.schema_kinds import LARGEST
 from toolkit.arrays import frozen
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sim import quaternions
 from sim.errors import SceneError
-from sim.ragdoll import quaternions
 from sim.ragdoll.arrays import as_turns
 from sim.schema import NotTogether, key, shown
 from sim.schema_kinds import Choice, Kind, Number, Text, Vector

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
+from sim.quaternions import about, of_matrices, product, turned
 from sim.ragdoll.bones import BoneEntry, roll_of
 from sim.ragdoll.character import Character
 from sim.ragdoll.character_file import write_character
-from sim.ragdoll.quaternions import about, of_matrices, product, turned
 
 CYCLE = 1.0  # [s], two steps
 STRIDE = 1.24  # [m] per cycle

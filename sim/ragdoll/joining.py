@@ -6,7 +6,7 @@ whatever the pose: hinges take their axis from where they are, and limits give w
 
 import numpy as np
 
-from sim.ragdoll import quaternions
+from sim import quaternions
 from sim.ragdoll.anatomy import Bearings
 from sim.ragdoll.character import Character
 from sim.ragdoll.limits import BACKWARD, FORWARD, limits_of

@@ -64,7 +64,7 @@ class MotionFile:
     rotation: NDArray = key(Rows(4, "the axes [w, x, y, z]"), "Posed axes in the world.")
 
 
-def motion_of(document, place) -> Motion:
+def motion_in(document, place) -> Motion:
     """The motion in a document."""
     file = read_table(MotionFile, document, place)
     return Motion(
@@ -78,7 +78,7 @@ def motion_of(document, place) -> Motion:
 
 def read_motion(path: str | os.PathLike) -> Motion:
     """The motion in a .json file; raises SceneError, in one line with a remedy, if it cannot be used."""
-    return read_document(path, motion_of)
+    return read_document(path, motion_in)
 
 
 def write_motion(motion: Motion, path: str | os.PathLike) -> None:

@@ -9,7 +9,7 @@ the expense of theirs (thesis 000, section 7.5).
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.ragdoll import quaternions
+from sim import quaternions
 from sim.ragdoll.motion import Motion
 from sim.ragdoll.ragdoll import Ragdoll
 

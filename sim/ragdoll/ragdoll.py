@@ -11,14 +11,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sim import quaternions
 from sim.errors import SettingsError
-from sim.ragdoll import quaternions, roles
+from sim.ragdoll import roles
 from sim.ragdoll.anatomy import Bearings, bearings_of, body_shape
 from sim.ragdoll.character import Character
 from sim.ragdoll.joining import join
 from sim.rigid.bodies import RigidBody
+from sim.rigid.cores import shape_arrays
+from sim.rigid.detection import Detector
 from sim.rigid.joints import Ball, Joint
 from sim.rigid.rods import Rod
+from sim.rigid.static_mesh import mesh_arrays
 from toolkit.arrays import frozen
 
 SPINES = ("rod", "joints", "ball")
@@ -27,7 +31,9 @@ RIDING = (roles.CLAVICLE, roles.FINGER, roles.FACE, roles.TOE)
 BODY_MASS_INDEX = 22.0  # [kg/m^2], for characters without a mass
 DENSITY = 1000.0  # [kg/m^3], only for the share of each body
 STRENGTH_RATE = 1.5  # [Hz] of a muscle of strength one half
+MOST_STRENGTH = 0.97  # from here on as stiff as a wooden doll, 50 Hz; stiffer would be at the expense of the joints
 MUSCLE_DAMPING = 0.6  # of critical
+LEAST_SHARE = 0.018  # of the mass, for any body
 LEAST_INERTIA = 0.3  # of a limb about its axis, as a share of that across
 MOST_DAMPED = 100.0  # [1/s]: muscles that are faster are damped no more than this
 SPINE_RATE = 0.5  # [Hz]: limp, it still is no string
@@ -42,7 +48,7 @@ class RagdollSettings:
     """"rod": one curved rod from hips to chest; "joints": a body for each bone, joined by balls; "ball": hips and chest
     joined by one ball half-way."""
     strength: float = 0.0
-    """Of the muscles that hold the pose of the transition, 0 limp to 1 rigid."""
+    """Of the muscles that hold the pose of the transition, 0 limp to 1 wooden."""
     damping: float = 2.0
     """Rate at which joints slow down [1/s]."""
     mass: float | None = None
@@ -180,7 +186,7 @@ def _masses(character, settings, shapes):
         total = BODY_MASS_INDEX * max(float(np.ptp(heights)), 1e-3) ** 2
     volumes = np.array([shape.mass_properties(DENSITY).mass for shape in shapes])
     # No limb is so light beside the rest that Gauss-Seidel cannot hold it.
-    volumes = np.maximum(volumes, 0.004 * volumes.sum())
+    volumes = np.maximum(volumes, min(LEAST_SHARE, 0.3 / len(volumes)) * volumes.sum())
     return total * volumes / volumes.sum()
 
 
@@ -228,8 +234,8 @@ class _Tree:
         return sorted(hanging)
 
     def strangers(self):
-        """Pairs that are joined, or hang on the same body, or on the body that the other hangs on."""
-        pairs = set()
+        """Pairs that are joined, hang on the same body or on the one that the other hangs on, or overlap already."""
+        pairs = self._overlapping()
         for b, a in enumerate(self.parent):
             if a < 0:
                 continue
@@ -238,6 +244,19 @@ class _Tree:
                 pairs.add((int(self.parent[a]), b))
             pairs |= {(c, b) for c in range(b) if self.parent[c] == a}
         return np.array(sorted(pairs), np.int64).reshape(-1, 2)
+
+    def _overlapping(self):
+        """Pairs that overlap at the transition: what an animator has put into each other is not to be torn apart."""
+        count = len(self.bodies)
+        centres = np.array([body.properties.centre for body in self.bodies])
+        shapes = shape_arrays([body.shapes for body in self.bodies], centres)
+        p = np.array([body.centre() for body in self.bodies])
+        q = np.array([body.rotation for body in self.bodies])
+        still = np.zeros((count, 3))
+        contacts = Detector(shapes, mesh_arrays()).find(
+            p, q, still, still.copy(), 0.0, 0.0, count, np.zeros(count, bool)
+        )
+        return {tuple(map(int, sorted(pair))) for pair in contacts.body[contacts.gap < 0.0]}
 
 
 def _held(tree, bone_roles, bearings, settings, spine, between):
@@ -268,9 +287,8 @@ def _held(tree, bone_roles, bearings, settings, spine, between):
 
 def _spring(inertia, settings, backbone):
     """Stiffness and damping of what moves something of that inertia: a muscle, and the spine itself."""
-    rate = np.inf
-    if settings.strength < 1.0:
-        rate = 2.0 * np.pi * STRENGTH_RATE * settings.strength / (1.0 - settings.strength)
+    strength = min(settings.strength, MOST_STRENGTH)
+    rate = 2.0 * np.pi * STRENGTH_RATE * strength / (1.0 - strength)
     own = 2.0 * np.pi * SPINE_RATE
     damping = settings.damping + 2.0 * MUSCLE_DAMPING * min(rate, MOST_DAMPED)
     return {

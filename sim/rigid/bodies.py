@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sim import quaternions
 from sim.errors import SettingsError
-from sim.ragdoll import quaternions
 from sim.rigid.shapes import MassProperties, Shape
 from toolkit.arrays import frozen
 
@@ -127,6 +127,8 @@ class RigidState(NamedTuple):
     """How long each has been slow [s], shape (n,)."""
     is_asleep: NDArray[np.bool_]
     """Shape (n,)."""
+    island: NDArray[np.int64]
+    """Bodies that fell asleep together have the same number, shape (n,)."""
 
     def copy(self) -> "RigidState":
         """An independent copy."""

@@ -46,7 +46,7 @@ def prepare_contacts(state, bodies, shapes, scratch, contacts, count, kept, kept
         fill_tangents(n, t)
         contacts.friction[c] = np.sqrt(bodies.friction[a] * bodies.friction[b])
         _fill_contact_masses(c, a, b, scratch, contacts)
-        _fill_need(c, a, b, state, bodies, contacts, slow, h)
+        _fill_need(c, a, b, state, bodies, scratch, contacts, slow, h)
         unrotate(state.q[a], contacts.arm[c, 0], local)
         for k in range(3):
             contacts.local[c, k] = local[k]
@@ -105,7 +105,7 @@ def _torque(r, f):
 
 
 @njit_called
-def _fill_need(c, a, b, state, bodies, contacts, slow, h):
+def _fill_need(c, a, b, state, bodies, scratch, contacts, slow, h):
     """The least normal displacement, without (need 0) and with (need 1) the push that takes overlaps apart."""
     gap, n, arm = contacts.gap[c], contacts.normal[c], contacts.arm[c]
     contacts.need[c, 0] = contacts.need[c, 1] = min(-gap, 0.0)
@@ -117,6 +117,7 @@ def _fill_need(c, a, b, state, bodies, contacts, slow, h):
     depth = -gap - LEFT_OVER * reach
     if depth > 0.0:
         contacts.need[c, 1] = min(PARTED * depth, h * PUSH_SPEED)
+        scratch.is_off[0] = True
     bounce = max(bodies.restitution[a], bodies.restitution[b])
     if bounce > 0.0:
         ax, ay, az = _point_velocity(state, a, arm[0])

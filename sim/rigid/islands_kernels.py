@@ -28,6 +28,27 @@ def _unite(island, bodies, a, b):
 
 
 @njit_called
+def wake_islands(state, bodies, contacts, count, slow, h):
+    """Wake whole islands before the step in which something that moves meets one of their bodies."""
+    for c in range(count):
+        for side in range(2):
+            sleeper, comer = contacts.body[c, side], contacts.body[c, 1 - side]
+            if sleeper < 0 or comer < 0 or not state.is_asleep[sleeper] or state.is_asleep[comer]:
+                continue
+            reach, speed = bodies.reach[comer], 0.0
+            for k in range(3):
+                speed += state.v[comer, k] ** 2 + (reach * state.w[comer, k]) ** 2
+            speed = np.sqrt(speed)
+            if speed < slow or contacts.gap[c] > h * speed:
+                continue
+            label = state.island[sleeper]
+            for i in range(state.p.shape[0]):
+                if state.is_asleep[i] and state.island[i] == label:
+                    state.is_asleep[i] = False
+                    state.slow_time[i] = 0.0
+
+
+@njit_called
 def fall_asleep(state, bodies, joints, rods, contacts, count, scratch, h, slow, patience):
     """Note how long every body has been slow, put islands to sleep and wake those that are touched by a moving body."""
     island, calm = scratch.island, scratch.calm
@@ -36,6 +57,8 @@ def fall_asleep(state, bodies, joints, rods, contacts, count, scratch, h, slow, 
         speed = 0.0
         for k in range(3):
             speed += state.v[i, k] ** 2 + (bodies.reach[i] * state.w[i, k]) ** 2
+            # Also what is only put in its place is not at rest.
+            speed += (scratch.linear[i, k] / h) ** 2
         is_slow = speed < slow * slow
         state.slow_time[i] = state.slow_time[i] + h if is_slow else 0.0
     for j in range(joints.body.shape[0]):
@@ -61,7 +84,10 @@ def fall_asleep(state, bodies, joints, rods, contacts, count, scratch, h, slow, 
     for i in range(state.p.shape[0]):
         if bodies.inverse_mass[i] == 0.0:
             continue
-        state.is_asleep[i] = calm[_root(island, i)] >= patience
+        root = _root(island, i)
+        if calm[root] >= patience and not state.is_asleep[i]:
+            state.island[i] = root
+        state.is_asleep[i] = calm[root] >= patience
         if state.is_asleep[i]:
             for k in range(3):
                 state.v[i, k] = state.w[i, k] = 0.0

@@ -7,8 +7,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sim import quaternions
 from sim.errors import SettingsError
-from sim.ragdoll import quaternions
 from sim.rigid.joints_kernels import BALL, CONE_TWIST, FIXED, HINGE
 from toolkit.arrays import frozen
 

@@ -15,9 +15,10 @@ stay within bounds have a multiplier of one sign. A spring of stiffness k with d
 so strength depends neither on the number of iterations nor on the step; k = inf is a rigid row. Limits act at once.
 Multipliers are kept from step to step (warm start).
 
-Differs from the thesis: what was left of an error is not turned into velocity. First sweeps keep errors as they were at
-the start of the step and give the velocities; further ones (is_placing) take the errors away and only move bodies.
-With all errors at zero that is the same; without, a solver that has not converged would feed on its own errors.
+Differs from the thesis: large errors that an earlier step has left are not turned into velocity, or a solver that has
+not converged would feed on them. First sweeps keep such errors as they were at the start of the step and give the
+velocities; further ones (is_placing) take them away and only move bodies. Small errors are mended at once, which keeps
+the energy.
 """
 
 import numpy as np
@@ -28,8 +29,13 @@ from toolkit.compile_kernels import njit_called
 
 BALL, HINGE, CONE_TWIST, FIXED = 0, 1, 2, 3
 MOST_PLACED = 0.2  # [rad] that one row corrects at once
+STIFFEST, MOST_DAMPED = (
+    1.0,
+    2.0,
+)  # of a spring, times the mass of what it moves over the step, squared and simple
 NEAR_LIMIT = 1e-3  # [rad]; an angle further from its limit has nothing left of the last push
 TURNED_OVER = -0.7  # cosine of the swing from which on a twist is not defined well
+SMALL = 0.002  # error, against what one sweep mends at most, up to which it is mended at once
 OFF = 1e-12  # a row that does nothing is one that is too soft to matter
 
 
@@ -60,13 +66,24 @@ def _prepare_point(j, a, b, state, scratch, joints):
         joints.arm[j, side, 0], joints.arm[j, side, 1], joints.arm[j, side, 2] = x, y, z
         if scratch.ease[i] > 0.0:
             add_arm(mass, scratch.turn_mean[i], x, y, z)
-    one, two = joints.arm[j, 0], joints.arm[j, 1]
+    one, two, start = joints.arm[j, 0], joints.arm[j, 1], joints.start[j]
     for k in range(3):
-        joints.start[j, k] = state.p[b, k] + two[k] - state.p[a, k] - one[k]
+        start[k] = state.p[b, k] + two[k] - state.p[a, k] - one[k]
+    size = np.sqrt(start[0] ** 2 + start[1] ** 2 + start[2] ** 2)
+    kept = kept_share(size, joints.most_placed[j])
+    scratch.is_off[0] |= kept > 0.0
+    for k in range(3):
+        start[k] *= kept
     push = joints.push[j]
     push_point(a, b, joints.arm[j], scratch, push[0], push[1], push[2])
     if not joints.has_rows[j]:
         invert3(mass[:3, :3], mass[3:, 3:])
+
+
+@njit_called
+def kept_share(error, size):
+    """How much of an error at the start is not to become velocity: nothing if it is small for its size, else all."""
+    return min(max((error / size - SMALL) / (9.0 * SMALL), 0.0), 1.0)
 
 
 @njit_called
@@ -133,7 +150,7 @@ def _prepare_angles(j, a, b, state, scratch, joints, h):
             joints.axes[j, k, m] = axes_a[m, k]
             k3[k, m] = scratch.turn_mean[a, k, m] + scratch.turn_mean[b, k, m]
     _prepare_limits(j, joints, axes_a, axes_b, k3)
-    _fill_start(j, joints, scratch.work4[2], scratch.work4[3])
+    _fill_start(j, joints, scratch.work4[2], scratch.work4[3], scratch.is_off)
     if joints.has_rows[j]:
         _fill_rows(j, a, b, scratch, joints, k3, h)
         push = joints.push[j]
@@ -170,19 +187,29 @@ def _fill_rows(j, a, b, scratch, joints, k3, h):
 def _soften_rows(j, joints, h):
     """Compliance and share of the spring of each angular row: (0, 1) for one that holds."""
     kind, mass, soft = joints.kind[j], joints.mass[j], joints.soft[j]
-    elastic = h * h * joints.stiffness[j]
-    spring = elastic + h * joints.damping[j]
     for k in range(3):
         if kind == FIXED or (kind == HINGE and k > 0) or joints.stiffness[j] == np.inf:
             soft[k, 0], soft[k, 1] = 0.0, 1.0
             continue
-        least = OFF / max(mass[3 + k, 3 + k], 1e-300)
-        soft[k, 0], soft[k, 1] = 1.0 / max(spring, least), elastic / max(spring, least)
+        soft[k, 0], soft[k, 1] = softness(joints.stiffness[j], joints.damping[j], mass[3 + k, 3 + k], h)  # fmt: skip
         mass[3 + k, 3 + k] += soft[k, 0]
 
 
 @njit_called
-def _fill_start(j, joints, back, turn):
+def softness(stiffness, damping, ease, h):
+    """Compliance 1 / s and share of the spring in s = h^2 k + h c of a row between bodies of that inverse mass.
+
+    Springs in a row that are much stiffer than the bodies between them would never settle in a few sweeps: none is
+    stiffer or more damped than what the two bodies answer to within the step.
+    """
+    ease = max(ease, 1e-300)
+    elastic = min(h * h * stiffness, STIFFEST / ease)
+    spring = max(elastic + min(h * damping, MOST_DAMPED / ease), OFF / ease)
+    return 1.0 / spring, elastic / spring
+
+
+@njit_called
+def _fill_start(j, joints, back, turn, out_is_off):
     """Errors at the start of the step: of rows that hold, and by which limits are passed."""
     back[0] = joints.world_frame[j, 0, 0]
     for k in range(1, 4):
@@ -197,6 +224,11 @@ def _fill_start(j, joints, back, turn):
     start[6] = max(0.0, swing_angle(turn) - limit[0])
     twist = twist_angle(turn)
     start[7] = max(0.0, twist - limit[2]) - max(0.0, limit[1] - twist)
+    size = np.sqrt(start[3] ** 2 + start[4] ** 2 + start[5] ** 2)
+    kept = kept_share(max(size, start[6], abs(start[7])), MOST_PLACED)
+    for k in range(3, 8):
+        start[k] *= kept
+    out_is_off[0] |= kept > 0.0
     if limit[1] + NEAR_LIMIT < twist < limit[2] - NEAR_LIMIT:
         joints.twist[j, 3] = 0.0
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sim import quaternions
 from sim.errors import SettingsError
-from sim.ragdoll import quaternions
 from sim.rigid.joints import UNBOUNDED, WORLD, local_pose, pair_reaches, pair_weights
 from sim.rigid.rods_kernels import MOST_BENT, ROWS
 from toolkit.arrays import frozen

@@ -16,6 +16,7 @@ difference of angles. The length's Jacobian knows of the bend.
 
 import numpy as np
 
+from sim.rigid.joints_kernels import kept_share, softness
 from sim.rigid.matrix3_kernels import factor_rows, product_form, solve_rows, times3
 from sim.rigid.rotation_kernels import displace, rotate, rotated
 from toolkit.compile_kernels import njit_called
@@ -221,6 +222,15 @@ def prepare_rods(state, scratch, rods, h):
             rods.start[r, row] = rods.error[r, row] if is_hard else 0.0
         rods.start[r, ROWS] = max(0.0, psi - rods.limit[r, 0])
         rods.start[r, ROWS + 1] = max(0.0, abs(rods.error[r, 5]) - rods.limit[r, 1])
+        angle = 0.0
+        for row in range(1, ROWS + 2):
+            angle = max(angle, abs(rods.start[r, row]))
+        kept = max(
+            kept_share(abs(rods.start[r, 0]), rods.most_placed[r]), kept_share(angle, MOST_PLACED)
+        )
+        scratch.is_off[0] |= kept > 0.0
+        for row in range(ROWS + 2):
+            rods.start[r, row] *= kept
         _fill_spread(a, b, scratch, rods.jacobian[r], rods.spread[r])
         for row in range(ROWS):
             for column in range(row + 1):
@@ -281,15 +291,12 @@ def _soften(r, rods, h):
     for row in range(3, ROWS):
         which = 0 if row < 5 else 1
         k, c = rods.stiffness[r, which], rods.damping[r, which]
-        elastic, spring = h * h * k, h * h * k + h * c
         if k == np.inf:
             rods.soft[r, row - 3, 0], rods.soft[r, row - 3, 1] = 0.0, 1.0
             continue
-        # A row that does nothing is one that is too soft to matter.
-        least = 1e-12 / max(rods.mass[r, row, row], 1e-300)
-        rods.soft[r, row - 3, 0] = 1.0 / max(spring, least)
-        rods.soft[r, row - 3, 1] = elastic / max(spring, least)
-        rods.mass[r, row, row] += rods.soft[r, row - 3, 0]
+        compliance, share = softness(k, c, rods.mass[r, row, row], h)
+        rods.soft[r, row - 3, 0], rods.soft[r, row - 3, 1] = compliance, share
+        rods.mass[r, row, row] += compliance
 
 
 @njit_called

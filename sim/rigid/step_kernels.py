@@ -4,13 +4,14 @@ import numpy as np
 
 from sim.rigid.contacts_kernels import keep_pushes, prepare_contacts, solve_contacts
 from sim.rigid.detection_kernels import find_contacts
-from sim.rigid.islands_kernels import fall_asleep
+from sim.rigid.islands_kernels import fall_asleep, wake_islands
 from sim.rigid.joints_kernels import keep_joint_pushes, prepare_joints, solve_joints
 from sim.rigid.motion_kernels import finish_motion, predict_motion, tame_turns
 from sim.rigid.rods_kernels import keep_rod_pushes, prepare_rods, solve_rods
 from toolkit.compile_kernels import njit_borrowing, njit_called
 
 BLOW = 4.0  # times the weight of two bodies: a push beyond that is not expected to last
+JOINTS_ALONE = 2  # of those, the last ones leave contacts out
 PLACING = 0.4  # share of the sweeps that take errors and overlaps away; the others find velocities
 
 
@@ -44,11 +45,12 @@ def solve_step(
 ):
     """Displace all bodies by one step, with the contacts that were found for it."""
     count = counts[0]
+    scratch.is_off[0] = False
     predict_motion(state, bodies, scratch, gravity, h)
     prepare_rods(state, scratch, rods, h)
     prepare_joints(state, scratch, joints, h)
     prepare_contacts(state, bodies, shapes, scratch, contacts, count, kept, counts[1], gravity, h)
-    placing = int(PLACING * iterations)
+    placing = int(PLACING * iterations) if scratch.is_off[0] else 0
     for sweep in range(iterations - placing):
         # Forth and back in turn: errors of one direction do not pile up at its end.
         is_back = sweep % 2 == 1
@@ -68,9 +70,11 @@ def solve_step(
     for sweep in range(placing):
         is_back = sweep % 2 == 1
         tame_turns(scratch, moving)
+        # Joints have the last word: what overlaps a little is seen less than what comes apart.
+        if sweep < placing - JOINTS_ALONE:
+            solve_contacts(scratch, contacts, count, 1, is_back)
         solve_rods(state, scratch, rods, True)
         solve_joints(state, scratch, joints, True, is_back)
-        solve_contacts(scratch, contacts, count, 1, is_back)
     keep_joint_pushes(joints, True, scale)
     keep_rod_pushes(rods, True, scale)
 
@@ -93,6 +97,7 @@ def advance(
         if found < 0 or found > contacts.gap.shape[0]:
             return step
         counts[0] = found
+        wake_islands(state, bodies, contacts, found, sleep[0], h)
         solve_step(
             state, bodies, shapes, joints, rods, contacts, kept, counts, scratch, gravity, moving, h, iterations
         )  # fmt: skip

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sim import colliders as surroundings
+from sim import quaternions
 from sim.errors import SettingsError, SolverError
-from sim.ragdoll import quaternions
 from sim.rigid.bodies import BodyArrays, RigidBody, RigidState
 from sim.rigid.cores import shape_arrays
 from sim.rigid.detection import detection_work, grown
@@ -37,9 +37,9 @@ MARGIN = 0.005  # [m] within which a contact is kept track of
 class RigidSettings:
     """How hard the solver tries."""
 
-    substeps: int = 4
+    substeps: int = 6
     """Steps per call of `RigidWorld.step`; fast turning takes more."""
-    iterations: int = 12
+    iterations: int = 16
     """Sweeps of Gauss-Seidel per substep."""
     sleep_speed: float = 0.03
     """Bodies slower than this may fall asleep [m/s]; 0: never."""
@@ -74,6 +74,8 @@ class Scratch(NamedTuple):
     """[rad], shape (n, 3)."""
     island: NDArray[np.int64]
     calm: NDArray[np.float64]
+    is_off: NDArray[np.bool_]
+    """Whether an error is too large to become velocity, shape (1,)."""
     work3: NDArray[np.float64]
     work4: NDArray[np.float64]
     work6: NDArray[np.float64]
@@ -173,7 +175,7 @@ class RigidWorld:
         self.scratch = Scratch(
             np.zeros(count), *(np.zeros((count, 3, 3)) for _ in range(2)),
             *(np.zeros((count, 3)) for _ in range(4)), np.zeros(count, np.int64), np.zeros(count),
-            np.zeros((4, 3, 3)), np.zeros((6, 4)), np.zeros(6), np.zeros((16, 3)),
+            np.zeros(1, bool), np.zeros((4, 3, 3)), np.zeros((6, 4)), np.zeros(6), np.zeros((16, 3)),
         )  # fmt: skip
         self.excluded = _pair_numbers(self.joints.body, self.rods.body, strangers, count)
         self.work = detection_work(self.shape_arrays, self.meshes)
@@ -190,7 +192,7 @@ class RigidWorld:
         q[:, 0] = 1.0
         for i, body in enumerate(self.bodies):
             p[i], q[i], v[i], w[i] = body.centre(), body.rotation, body.velocity, body.spin
-        return RigidState(p, q, v, w, np.zeros(count), np.zeros(count, bool))
+        return RigidState(p, q, v, w, np.zeros(count), np.zeros(count, bool), np.arange(count))
 
     def _body_arrays(self, count) -> BodyArrays:
         inverse_mass, inertia = np.zeros(count), np.zeros((count, 3, 3))

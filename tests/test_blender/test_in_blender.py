@@ -12,10 +12,11 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SCRIPTS = ROOT / "tests" / "in_blender"
 ARGUMENTS = {
     "dropping.py": [ROOT / "sample_meshes", ROOT, Path(click.__file__).parent.parent],
+    "ragdolls.py": [ROOT, sys.executable],
 }
 CLAIMING = (
     *("installing.py", "dropping.py", "results.py", "keeping_caches.py", "failing.py"),
-    *("scene_truth.py", "panels.py", "registering.py"),
+    *("scene_truth.py", "panels.py", "registering.py", "ragdolls.py"),
 )
 FORMATS = ("abc", "pc2", "mdd", "obj")
 

@@ -11,6 +11,7 @@ import pytest
 
 from sim.errors import SceneError, SimError
 from sim.presets import PRESETS, QUALITIES
+from sim.rigid.world import RigidSettings
 from sim.scene_entries import StrengthKey, VectorKey, euler_matrix
 from sim.scene_file import EXAMPLE, SceneFile, read_scene_file, scene_of, scene_page, scene_schema
 from sim.schema import Place, keys_of
@@ -18,7 +19,10 @@ from sim.solvers.settings import SolverSettings
 from toolkit.prepare import CageSettings
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FILES = ("bear.obj", "bear.ply", "bear.npz", "weights.npz", "hand.pc2", "meshes/duck.obj")
+FILES = (
+    *("bear.obj", "bear.ply", "bear.npz", "weights.npz", "hand.pc2", "meshes/duck.obj"),
+    *("walker.json", "crate.obj", "stairs.obj"),
+)
 BEAR = '[[body]]\nmesh = "bear.ply"\n'
 PIN = BEAR + "[[body.pin]]\n"
 LOAD = BEAR + "[[body.load]]\nall = true\n"
@@ -40,6 +44,12 @@ linear_iterations = 50
 linear_tolerance = 0.2
 stiffness = "hybrid"
 precision = 1e-6
+
+[rigid_solver]
+substeps = 8
+iterations = 20
+sleep_speed = 0.01
+sleep_time = 2
 
 [output]
 path = "out/shot.abc"
@@ -153,6 +163,55 @@ array = "hard"
 low = 1
 high = 2
 attribute = "heavy"
+
+[[ragdoll]]
+name = "Walker"
+character = "walker.json"
+spine = "ball"
+strength = 0.25
+damping = 3
+mass = 60
+friction = 0.4
+restitution = 0.1
+location = [1, 2, 3]
+rotation = [0, 0, 45]
+positions = true
+motion = ["out/walker.bvh", "walker_motion.json"]
+
+[[ragdoll]]
+character = "walker.json"
+motion = "second.BVH"
+
+[[rigid]]
+name = "Crate"
+kind = "mesh"
+mesh = "crate.obj"
+scale = [1, 2, 3]
+location = [0, 0, 2]
+rotation = [90, 0, 0]
+velocity = [1, 0, 0]
+spin = [0, 0, 2]
+density = 300
+friction = 0.8
+restitution = 0.2
+linear_damping = 0.1
+angular_damping = 0.3
+
+[[rigid]]
+kind = "capsule"
+radius = 0.2
+length = 0.6
+mass = 12
+
+[[rigid]]
+kind = "box"
+size = [1, 2, 3]
+
+[[collider]]
+kind = "mesh"
+mesh = "stairs.obj"
+scale = 2
+location = [0, 0, 1]
 
 [[collider]]
 kind = "plane"
@@ -482,7 +541,9 @@ def test_every_key_is_read(shot, tmp_path):
     assert stone.material.poisson_ratio == 0.3 and stone.material.density == 2500.0
     assert np.array_equal(stone.transform @ [1, 1, 1, 1], [7, 8, 9, 1])
     assert plain.cell_size == 0.125 and plain.name == "bear_2"
-    floor, ball, crate, stick = scene.colliders
+    stairs, floor, ball, crate, stick = scene.colliders
+    assert stairs.mesh == tmp_path / "stairs.obj" and stairs.scale == 2.0
+    assert stairs.name == "mesh" and stairs.location == (0, 0, 1)
     assert (floor.name, floor.kind, floor.normal) == ("floor", "plane", (0, 0.1, 1))
     assert (floor.friction, floor.restitution) == (0.9, 0.1)
     assert ball.radius == 0.5 and ball.name == "sphere" and stick.name == "capsule"
@@ -490,6 +551,30 @@ def test_every_key_is_read(shot, tmp_path):
     assert ball.keys[1].rotation == (0, 0, 90) and ball.keys[1].location == (0, 0, 0)
     assert crate.size == (1, 2, 3) and crate.location == (4, 0, 0) and crate.rotation == (0, 45, 0)
     assert (stick.radius, stick.length) == (0.1, 0.0)
+
+
+def test_every_key_of_ragdolls_and_rigid_bodies_is_read(shot, tmp_path):
+    scene = read_scene_file(shot(EVERY_KEY))
+    walker, second = scene.ragdolls
+    assert walker.name == "Walker" and walker.character == tmp_path / "walker.json"
+    assert (walker.spine, walker.strength, walker.damping, walker.mass) == ("ball", 0.25, 3, 60)
+    assert (walker.friction, walker.restitution, walker.positions) == (0.4, 0.1, True)
+    assert walker.location == (1, 2, 3) and walker.rotation == (0, 0, 45)
+    assert walker.motion == (tmp_path / "out" / "walker.bvh", tmp_path / "walker_motion.json")
+    assert second.name == "walker_2" and second.motion == (tmp_path / "second.BVH",)
+    crate, capsule, box = scene.rigids
+    assert (crate.name, capsule.name, box.name) == ("Crate", "capsule", "box")
+    assert crate.mesh == tmp_path / "crate.obj" and crate.scale == (1, 2, 3)
+    assert crate.location == (0, 0, 2) and crate.rotation == (90, 0, 0)
+    assert crate.velocity == (1, 0, 0) and crate.spin == (0, 0, 2)
+    assert (crate.density, crate.mass) == (300, None)
+    assert (crate.friction, crate.restitution) == (0.8, 0.2)
+    assert (crate.linear_damping, crate.angular_damping) == (0.1, 0.3)
+    assert (capsule.radius, capsule.length, capsule.mass) == (0.2, 0.6, 12)
+    assert box.size == (1, 2, 3)
+    assert scene.rigid_settings == RigidSettings(8, 20, 0.01, 2.0)
+    short = read_scene_file(shot('substeps = 3\n[[rigid]]\nkind = "sphere"\nradius = 1'))
+    assert short.rigid_settings == RigidSettings(substeps=3) and short.bodies == ()
 
 
 def test_the_long_scene_really_has_every_key():
@@ -591,6 +676,8 @@ def test_content_holds_every_key_but_the_output(shot):
     document = tomllib.loads(EVERY_KEY)
     content = read_scene_file(shot(EVERY_KEY)).content
     del document["output"]
+    for row in document["ragdoll"]:  # where their motion goes is output too
+        del row["motion"]
     assert_holds(content, document, "")
     assert set(content) == set(scene_schema()["keys"]) - {"output"}
 
@@ -636,7 +723,7 @@ def test_the_schema_is_plain_data_with_limits():
     assert (resolution["low"], resolution["high"]) == (1, 512)
     assert resolution["type"] == "whole number" and not resolution["is_needed"]
     assert schema["keys"]["fps"]["default"] == 24.0
-    assert schema["keys"]["body"]["is_needed"]
+    assert schema["keys"]["ragdoll"]["keys"]["character"]["is_needed"]
     assert schema["keys"]["gravity"]["unit"] == "m/s^2" and schema["keys"]["gravity"]["count"] == 3
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from sim import quaternions
 from sim.errors import SettingsError
-from sim.ragdoll import quaternions
 from sim.rigid.bodies import RigidBody
 from sim.rigid.joints import WORLD, Ball, ConeTwist, Fixed, Hinge
 from sim.rigid.joints_kernels import (
@@ -192,7 +192,9 @@ def test_a_spring_swings_at_its_frequency():
     inertia = body.properties.inertia[2, 2]
     rate = 2.0 * np.pi * 1.5
     joint = Ball(a=WORLD, b=0, point=(0, 0, 0), stiffness=inertia * rate**2)
-    world = RigidWorld([body], [joint], gravity=NO_GRAVITY, settings=RigidSettings(substeps=16, sleep_speed=0.0))  # fmt: skip
+    world = RigidWorld(
+        [body], [joint], gravity=NO_GRAVITY, settings=RigidSettings(substeps=16, sleep_speed=0.0)
+    )
     angles = []
     for _ in range(240):
         world.step(1 / 120)
@@ -215,7 +217,10 @@ def test_a_rigid_muscle_holds_any_pose():
 def chain(links, settings):
     """Links along x, hanging on the world."""
     length = 0.5
-    bodies = [RigidBody([Box((length, 0.1, 0.1), (0.5 * length, 0, 0))], (length * i, 0, 0)) for i in range(links)]  # fmt: skip
+    bodies = [
+        RigidBody([Box((length, 0.1, 0.1), (0.5 * length, 0, 0))], (length * i, 0, 0))
+        for i in range(links)
+    ]
     joints = [Ball(a=i - 1 if i else WORLD, b=i, point=(length * i, 0, 0)) for i in range(links)]
     pairs = [(a, b) for b in range(links) for a in range(b)]
     return RigidWorld(bodies, joints, settings=settings, strangers=pairs)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+from sim import quaternions
 from sim.errors import SettingsError
-from sim.ragdoll import quaternions
 from sim.rigid.bodies import RigidBody
 from sim.rigid.joints import WORLD
 from sim.rigid.rods import Rod, arc_through, bend_of
@@ -22,7 +22,9 @@ def loaded_rod(
     end = np.array(points[-1], float)
     body = body or RigidBody([Box((0.2, 0.1, 0.1), (0.1, 0, 0))], location=end, mass=3.0)
     settings = RigidSettings(substeps=4, iterations=iterations, sleep_speed=0.0)
-    return RigidWorld([body], [], [Rod(a=WORLD, b=0, points=points, **rod)], gravity=gravity, settings=settings)  # fmt: skip
+    return RigidWorld(
+        [body], [], [Rod(a=WORLD, b=0, points=points, **rod)], gravity=gravity, settings=settings
+    )
 
 
 def settled(world, steps=600):
@@ -44,7 +46,11 @@ def hanging_bend(stiffness, mass, lever):
 
 @pytest.mark.parametrize("stiffness", [10.0, 30.0, 200.0])
 def test_a_loaded_rod_hangs_as_an_arc_of_its_length_and_least_energy(stiffness):
-    world = settled(loaded_rod(bend_stiffness=stiffness, twist_stiffness=10.0, bend_damping=4.0, twist_damping=1.0))  # fmt: skip
+    world = settled(
+        loaded_rod(
+            bend_stiffness=stiffness, twist_stiffness=10.0, bend_damping=4.0, twist_damping=1.0
+        )
+    )
     left = world.residuals()
     assert abs(left.rod_length[0]) < 1e-6
     assert left.rod_angle[0] < 1e-6
