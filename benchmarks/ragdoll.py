@@ -128,11 +128,8 @@ def compare_residuals(out):
                 means["rod"][at] / max(means["ball"][at], 1e-300),
                 None,
             )
-            out(
-                f"{scene}: {name}, rod / three joints, equal time",
-                equal.mean(axis=0)[at] / max(means["joints"][at], 1e-300),
-                None,
-            )
+            ratio = equal.mean(axis=0)[at] / max(means["joints"][at], 1e-300)
+            out(f"{scene}: {name}, rod / three joints, equal time", ratio, None)
     return curves
 
 

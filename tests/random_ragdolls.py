@@ -214,7 +214,8 @@ def main():
     for o in outcomes:
         if not o.is_whole:
             print(
-                f"seed {o.seed}: {o.text}: {o.error or f'gap {o.gap:.2%}'}, stray {o.stray:.1f}, fastest {o.fastest:.2f}"
+                f"seed {o.seed}: {o.text}: {o.error or f'gap {o.gap:.2%}'}, stray {o.stray:.1f}, "
+                f"fastest {o.fastest:.2f}"
             )
     count = len(outcomes)
     finite = sum(np.isfinite(o.stray) and o.stray < REACH for o in outcomes)

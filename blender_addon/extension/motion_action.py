@@ -20,15 +20,18 @@ CHAINS = ("IK", "SPLINE_IK")
 """Constraints that move the bones above theirs too."""
 
 
-def load_motion(obj, motion: dict, bones=None, *, name: str = "", scene=None):
+def load_motion(obj, motion: dict, bones=None, *, first=None, name: str = "", scene=None):
     """Give an armature the motion of a file, as a new action; returns the action.
 
-    bones: names of those to move, or None for all that the motion has. Raises SetupError, in one sentence, if that
-    cannot be done, and then nothing has changed.
+    bones: names of those to move, or None for all that the motion has. first: the frame of transition, before which
+    the animation stays as it is; None: all frames of the motion are loaded. Raises SetupError, in one sentence, if
+    that cannot be done, and then nothing has changed.
     """
     scene = scene or bpy.context.scene
     check_armature(obj)
     targets, frames = _targets(motion)
+    if first is not None:
+        targets, frames = _from(first, targets, frames)
     chosen = chosen_bones(obj, list(targets) if bones is None else bones)
     for bone in chosen:
         if bone.name not in targets:
@@ -60,6 +63,18 @@ def load_motion(obj, motion: dict, bones=None, *, name: str = "", scene=None):
 
 
 # ---- what may be loaded
+
+
+def _from(first, targets, frames):
+    """What `_targets` gives, without the frames before the first."""
+    if first not in frames:
+        raise SetupError(
+            f"The motion has no frame {first}: choose one from {frames[0]} to {frames[-1]}"
+        )
+    at = frames.index(first)
+    return {name: tuple(part[at:] for part in parts) for name, parts in targets.items()}, frames[
+        at:
+    ]
 
 
 def _targets(motion):

@@ -150,27 +150,38 @@ def _half_width(character, bone, role, bearings):
 
 
 def _foot(character, bone, bearings, radius):
-    """A box from heel to toes, from the ankle down to the sole."""
-    tips = [bone] + [i for i in range(len(character.bones)) if character.parent[i] == bone]
-    head = character.rest_head[bone]
-    points = np.concatenate([[head], character.rest_tail[tips]])
-    along = points[-1] - head
+    """A box from heel to ball, from the ankle down to the sole."""
+    head, tail = character.rest_head[bone], character.rest_tail[bone]
+    along = tail - head
     along = along - (along @ bearings.up) * bearings.up
     length = np.linalg.norm(along)
     if length < 1e-3:
         along, length = bearings.forward, float(character.lengths()[bone])
     along = along / np.linalg.norm(along)
-    sole = min(points @ bearings.up)
-    # The sole is below the bones by their thickness, but a foot stands on the ground that the rest pose stands on.
-    lowest = min(character.rest_head[:, 2].min(), character.rest_tail[:, 2].min())
-    sole = min(sole, lowest) if sole - lowest < 0.5 * length else sole
-    if 0.0 <= sole < 0.1 * length:
-        sole = 0.0
+    sole = _sole(character, bone)
     height = max((head @ bearings.up) - sole, 0.15 * length)
-    width = 2.0 * radius if radius else 0.36 * (1.0 + HEEL) * length
+    width = 2.0 * radius if radius else 0.65 * length
     centre = head + along * 0.5 * (1.0 - HEEL) * length - 0.5 * height * bearings.up
     size = (width, (1.0 + HEEL) * length, height)
     axes = np.stack([np.cross(along, bearings.up), along, bearings.up], axis=1)
     back = quaternions.inverse(character.rest_rotation[bone])
     turn = quaternions.product(back, quaternions.of_matrices(axes))
     return Box(size, quaternions.turned(back, centre - head), turn)
+
+
+def _sole(character, bone):
+    """Height of the ground that a foot stands on at rest [m]: that of the lowest bone, or 0 if that is just above."""
+    lowest = min(character.rest_head[:, 2].min(), character.rest_tail[:, 2].min())
+    lowest = 0.0 if 0.0 <= lowest < 0.25 * character.lengths()[bone] else lowest
+    own = min(character.rest_head[bone, 2], character.rest_tail[bone, 2])
+    return lowest if own - lowest < 0.5 * character.lengths()[bone] else own
+
+
+def toe_shape(character: Character, foot: int, toe: int) -> Shape:
+    """Toes that ride on a foot, in its frame, bent as they are at the transition."""
+    length = max(float(character.lengths()[toe]), 1e-3)
+    radius = min(max(character.rest_head[toe, 2] - _sole(character, foot), 0.1 * length), 0.4 * length)  # fmt: skip
+    back = quaternions.inverse(character.rotation[-1, foot])
+    start = quaternions.turned(back, character.location[-1, toe] - character.location[-1, foot])
+    turn = quaternions.product(back, character.rotation[-1, toe])
+    return Capsule(radius, start, start + quaternions.turned(turn, (0.0, length - radius, 0.0)))

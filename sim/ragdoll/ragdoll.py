@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sim import quaternions
 from sim.errors import SettingsError
 from sim.ragdoll import roles
-from sim.ragdoll.anatomy import Bearings, bearings_of, body_shape
+from sim.ragdoll.anatomy import Bearings, bearings_of, body_shape, toe_shape
 from sim.ragdoll.character import Character
 from sim.ragdoll.joining import join
 from sim.rigid.bodies import RigidBody
@@ -26,14 +26,14 @@ from sim.rigid.static_mesh import mesh_arrays
 from toolkit.arrays import frozen
 
 SPINES = ("rod", "joints", "ball")
-SHORT = 0.035  # bones shorter than this share of the character ride on another body
+SHORT = 0.035  # bones shorter than this share of the character, and than most, ride on another body
 RIDING = (roles.CLAVICLE, roles.FINGER, roles.FACE, roles.TOE)
 BODY_MASS_INDEX = 22.0  # [kg/m^2], for characters without a mass
 DENSITY = 1000.0  # [kg/m^3], only for the share of each body
 STRENGTH_RATE = 1.5  # [Hz] of a muscle of strength one half
 MOST_STRENGTH = 0.97  # from here on as stiff as a wooden doll, 50 Hz; stiffer would be at the expense of the joints
 MUSCLE_DAMPING = 0.6  # of critical
-LEAST_SHARE = 0.018  # of the mass, for any body
+LEAST_SHARE = 0.3  # of the mean mass, for any body
 LEAST_INERTIA = 0.3  # of a limb about its axis, as a share of that across
 MOST_DAMPED = 100.0  # [1/s]: muscles that are faster are damped no more than this
 SPINE_RATE = 0.5  # [Hz]: limp, it still is no string
@@ -105,8 +105,8 @@ def build_ragdoll(character: Character, settings: RagdollSettings | None = None)
     shapes = _shapes(character, bone_roles, bearings, body_bone, between, spine)
     masses = _masses(character, settings, shapes)
     bodies = tuple(
-        _body(character, settings, int(bone), shape, mass)
-        for bone, shape, mass in zip(body_bone, shapes, masses, strict=True)
+        _body(character, settings, int(bone), parts, mass)
+        for bone, parts, mass in zip(body_bone, shapes, masses, strict=True)
     )
     tree = _Tree(character, body_bone, bone_body, bodies)
     joints, rods = _held(tree, bone_roles, bearings, settings, spine, between)
@@ -136,8 +136,9 @@ def _carriers(character, bone_roles, spine, between):
     """The bone whose body each bone is or rides on, shape (b,); -1: none."""
     low = np.minimum(character.rest_head, character.rest_tail).min(axis=0)
     high = np.maximum(character.rest_head, character.rest_tail).max(axis=0)
-    size = float(np.linalg.norm(high - low))
     lengths = character.lengths()
+    # Of three hundred bones in a row none is long, yet all matter.
+    short = min(SHORT * float(np.linalg.norm(high - low)), 0.5 * float(np.median(lengths)))
     carrier = np.full(len(lengths), -1, np.int64)
     has_child = np.isin(np.arange(len(lengths)), character.parent)
     for at in range(len(lengths)):
@@ -149,7 +150,7 @@ def _carriers(character, bone_roles, spine, between):
             hint == "none"
             or is_between
             or (hint is None and bone_roles[at] in RIDING and below >= 0)
-            or (hint is None and lengths[at] < SHORT * size and below >= 0)
+            or (hint is None and lengths[at] < short and below >= 0)
             or lengths[at] < 1e-6
             or (hint is None and bone_roles[at] == roles.ROOT and has_child[at])
         )
@@ -168,13 +169,16 @@ def _is_own(carrier, bone):
 
 
 def _shapes(character, bone_roles, bearings: Bearings, body_bone, between, spine):
-    """A shape for each body; hips and chest also cover the bones between them, one half each."""
+    """Shapes for each body; hips and chest also cover the bones between them, one half each, and feet have toes."""
     lengths = character.lengths()
     half = 0.5 * float(lengths[list(between)].sum()) if between else 0.0
     shapes = []
     for bone in body_bone:
         below, beyond = (half if between and bone == spine[end] else 0.0 for end in (-1, 0))
-        shapes.append(body_shape(character, int(bone), bone_roles[bone], bearings, below, beyond))
+        own = body_shape(character, int(bone), bone_roles[bone], bearings, below, beyond)
+        toes = [i for i in np.flatnonzero(character.parent == bone) if bone_roles[i] == roles.TOE]
+        rides = [toe for toe in toes if bone_roles[bone] == roles.FOOT and toe not in body_bone]
+        shapes.append((own, *(toe_shape(character, int(bone), int(toe)) for toe in rides)))
     return shapes
 
 
@@ -184,16 +188,16 @@ def _masses(character, settings, shapes):
     if total is None:
         heights = np.concatenate([character.rest_head[:, 2], character.rest_tail[:, 2]])
         total = BODY_MASS_INDEX * max(float(np.ptp(heights)), 1e-3) ** 2
-    volumes = np.array([shape.mass_properties(DENSITY).mass for shape in shapes])
+    volumes = np.array([RigidBody(parts, density=DENSITY).properties.mass for parts in shapes])
     # No limb is so light beside the rest that Gauss-Seidel cannot hold it.
-    volumes = np.maximum(volumes, min(LEAST_SHARE, 0.3 / len(volumes)) * volumes.sum())
+    volumes = np.maximum(volumes, LEAST_SHARE * volumes.mean())
     return total * volumes / volumes.sum()
 
 
-def _body(character, settings, bone, shape, mass):
+def _body(character, settings, bone, shapes, mass):
     """A body where its bone is at the transition, with the velocity of the last interval."""
     location, rotation = character.location[-1, bone], character.rotation[-1, bone]
-    centre = shape.mass_properties(1.0).centre
+    centre = RigidBody(shapes).properties.centre
     velocity, spin = np.zeros(3), np.zeros(3)
     if len(character.frames) > 1:
         before = character.rotation[-2, bone]
@@ -202,7 +206,7 @@ def _body(character, settings, bone, shape, mass):
         turn = quaternions.product(rotation, quaternions.inverse(before))
         spin = character.fps * quaternions.turn_vectors(turn)
     return RigidBody(
-        [shape], location, rotation, velocity, spin, mass=float(mass),
+        shapes, location, rotation, velocity, spin, mass=float(mass),
         friction=settings.friction, restitution=settings.restitution, angular_damping=0.05, least_inertia=LEAST_INERTIA,
     )  # fmt: skip
 

@@ -7,6 +7,8 @@ import numpy as np
 
 from toolkit.compile_kernels import njit_called
 
+APART = 0.05  # of what a sweep mends at most: a gap that keeps an island awake
+
 
 @njit_called
 def _root(island, i):
@@ -74,6 +76,11 @@ def fall_asleep(state, bodies, joints, rods, contacts, count, scratch, h, slow, 
         if bodies.inverse_mass[i] > 0.0:
             root = _root(island, i)
             calm[root] = min(calm[root], state.slow_time[i])
+    for j in range(joints.body.shape[0]):
+        # What is still being put together is not at rest.
+        gap = joints.start[j, 0] ** 2 + joints.start[j, 1] ** 2 + joints.start[j, 2] ** 2
+        if gap > (APART * joints.most_placed[j]) ** 2 and not state.is_asleep[joints.body[j, 1]]:
+            calm[_root(island, joints.body[j, 1])] = 0.0
     for c in range(count):
         # What is led keeps awake what it touches while it moves.
         for side in range(2):

@@ -137,10 +137,10 @@ class JointArrays(NamedTuple):
 
     body: NDArray[np.int64]
     kind: NDArray[np.int64]
-    anchor: NDArray[np.float64]
-    """The point in both bodies, from the centre of mass [m], shape (j, 2, 3)."""
     frame: NDArray[np.float64]
     """The frames in both bodies, shape (j, 2, 4)."""
+    seat: NDArray[np.float64]
+    """The point in both frames, from the centres of mass [m], shape (j, 2, 3)."""
     limit: NDArray[np.float64]
     """Swing, least and greatest twist [rad], shape (j, 3)."""
     stiffness: NDArray[np.float64]
@@ -197,18 +197,19 @@ def joint_arrays(joints: Sequence[Joint], state, bodies, world: int) -> JointArr
     moving = len(p)
     if body.size and not (0 <= body.min() and body.max() < moving):
         raise SettingsError("joint: names a body that does not exist; number them from 0")
-    anchor, frame = np.zeros((count, 2, 3)), np.zeros((count, 2, 4))
+    frame, seat = np.zeros((count, 2, 4)), np.zeros((count, 2, 3))
     for at, joint in enumerate(joints):
         for side, turn in enumerate((joint.frame, joint.frame_b)):
             i = body[at, side]
-            anchor[at, side], frame[at, side] = local_pose(p[i], q[i], joint.point, turn)
+            point, frame[at, side] = local_pose(p[i], q[i], joint.point, turn)
+            seat[at, side] = quaternions.turned(quaternions.inverse(frame[at, side]), point)
     stiffness = np.array([joint.stiffness for joint in joints], np.float64)
     damping = np.array([joint.damping for joint in joints], np.float64)
     kind = np.array([joint.kind for joint in joints], np.int64)
     has_rows = (kind == HINGE) | (kind == FIXED) | (stiffness > 0.0) | (damping > 0.0)
     zeros = np.zeros
     return JointArrays(
-        body, kind, anchor, frame,
+        body, kind, frame, seat,
         np.array([joint.limits() for joint in joints], np.float64).reshape(count, 3),
         stiffness, damping,
         np.array([joint.target for joint in joints], np.float64).reshape(count, 4),

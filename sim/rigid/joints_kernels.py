@@ -48,7 +48,7 @@ def prepare_joints(state, scratch, joints, h):
             continue
         _prepare_point(j, a, b, state, scratch, joints)
         if joints.has_angles[j]:
-            _prepare_angles(j, a, b, state, scratch, joints, h)
+            _prepare_angles(j, a, b, scratch, joints, h)
 
 
 @njit_called
@@ -61,8 +61,9 @@ def _prepare_point(j, a, b, state, scratch, joints):
             mass[row, column] = diagonal if row == column else 0.0
     for side in range(2):
         i = joints.body[j, side]
-        local = joints.anchor[j, side]
-        x, y, z = rotated(state.q[i], local[0], local[1], local[2])
+        local = joints.seat[j, side]
+        multiply(state.q[i], joints.frame[j, side], joints.world_frame[j, side])
+        x, y, z = rotated(joints.world_frame[j, side], local[0], local[1], local[2])
         joints.arm[j, side, 0], joints.arm[j, side, 1], joints.arm[j, side, 2] = x, y, z
         if scratch.ease[i] > 0.0:
             add_arm(mass, scratch.turn_mean[i], x, y, z)
@@ -138,11 +139,9 @@ def twist_both(a, b, scratch, x, y, z):
 
 
 @njit_called
-def _prepare_angles(j, a, b, state, scratch, joints, h):
+def _prepare_angles(j, a, b, scratch, joints, h):
     """Axes of the rows, and their masses."""
     axes_a, axes_b, k3 = scratch.work3[0], scratch.work3[1], scratch.work3[2]
-    for side in range(2):
-        multiply(state.q[joints.body[j, side]], joints.frame[j, side], joints.world_frame[j, side])
     fill_matrix(joints.world_frame[j, 0], axes_a)
     fill_matrix(joints.world_frame[j, 1], axes_b)
     for k in range(3):
@@ -150,7 +149,7 @@ def _prepare_angles(j, a, b, state, scratch, joints, h):
             joints.axes[j, k, m] = axes_a[m, k]
             k3[k, m] = scratch.turn_mean[a, k, m] + scratch.turn_mean[b, k, m]
     _prepare_limits(j, joints, axes_a, axes_b, k3)
-    _fill_start(j, joints, scratch.work4[2], scratch.work4[3], scratch.is_off)
+    _fill_start(j, joints, scratch.work4[2], scratch.is_off)
     if joints.has_rows[j]:
         _fill_rows(j, a, b, scratch, joints, k3, h)
         push = joints.push[j]
@@ -209,12 +208,9 @@ def softness(stiffness, damping, ease, h):
 
 
 @njit_called
-def _fill_start(j, joints, back, turn, out_is_off):
+def _fill_start(j, joints, turn, out_is_off):
     """Errors at the start of the step: of rows that hold, and by which limits are passed."""
-    back[0] = joints.world_frame[j, 0, 0]
-    for k in range(1, 4):
-        back[k] = -joints.world_frame[j, 0, k]
-    multiply(back, joints.world_frame[j, 1], turn)
+    find_turn(joints.world_frame[j, 0], joints.world_frame[j, 1], turn)
     start, kind, limit = joints.start[j], joints.kind[j], joints.limit[j]
     start[3], start[4], start[5] = angle_errors(j, joints, turn)
     for k in range(3):
@@ -239,7 +235,9 @@ def angle_errors(j, joints, turn):
     kind = joints.kind[j]
     if kind == FIXED:
         return turn_of(turn[0], turn[1], turn[2], turn[3])
-    e0, e1, e2 = turn_vector(joints.target[j], turn)
+    e0, e1, e2 = 0.0, 0.0, 0.0
+    if joints.stiffness[j] > 0.0:
+        e0, e1, e2 = turn_vector(joints.target[j], turn)
     if kind == HINGE:
         e1, e2 = hinge_error(turn)
     return e0, e1, e2
@@ -275,25 +273,29 @@ def _turn_row(row, x, y, z, is_met, k3):
 def solve_joints(state, scratch, joints, is_placing, is_back):
     """One sweep over all joints, forth or back, that keeps errors or takes them away (is_placing)."""
     kept = 0.0 if is_placing else 1.0
-    qa, qb = scratch.work4[0], scratch.work4[1]
+    fa, fb, turn = scratch.work4[0], scratch.work4[1], scratch.work4[2]
     count = joints.body.shape[0]
     for at in range(count):
         j = count - 1 - at if is_back else at
         a, b = joints.body[j, 0], joints.body[j, 1]
         if scratch.ease[a] + scratch.ease[b] == 0.0:
             continue
-        if joints.kind[j] == HINGE or joints.kind[j] == CONE_TWIST:
-            _solve_limits(j, a, b, scratch, joints, kept)
-        displace(state.q[a], scratch.angular[a], qa)
-        displace(state.q[b], scratch.angular[b], qb)
-        gx, gy, gz = point_gap(j, a, b, state, scratch, joints, qa, qb)
+        displace(joints.world_frame[j, 0], scratch.angular[a], fa)
+        displace(joints.world_frame[j, 1], scratch.angular[b], fb)
+        if joints.has_angles[j]:
+            find_turn(fa, fb, turn)
+            if _solve_limits(j, a, b, scratch, joints, turn, kept):
+                displace(joints.world_frame[j, 0], scratch.angular[a], fa)
+                displace(joints.world_frame[j, 1], scratch.angular[b], fb)
+                find_turn(fa, fb, turn)
+        gx, gy, gz = point_gap(j, a, b, state, scratch, joints, fa, fb)
         start, push = joints.start[j], joints.push[j]
         gx, gy, gz = gx - kept * start[0], gy - kept * start[1], gz - kept * start[2]
         if is_placing:
             s = shortened(gx, gy, gz, joints.most_placed[j])
             gx, gy, gz = s * gx, s * gy, s * gz
         if joints.has_rows[j]:
-            _solve_rows_of(j, a, b, scratch, joints, gx, gy, gz, kept)
+            _solve_rows_of(j, a, b, scratch, joints, turn, gx, gy, gz, kept)
             continue
         x, y, z = times3(joints.mass[j, 3:, 3:], -gx, -gy, -gz)
         push[0], push[1], push[2] = push[0] + x, push[1] + y, push[2] + z
@@ -301,11 +303,9 @@ def solve_joints(state, scratch, joints, is_placing, is_back):
 
 
 @njit_called
-def _solve_rows_of(j, a, b, scratch, joints, gx, gy, gz, kept):
-    """Point and angles of one joint together, from the gap of its point."""
-    fa, fb, turn = scratch.work4[2], scratch.work4[3], scratch.work4[4]
+def _solve_rows_of(j, a, b, scratch, joints, turn, gx, gy, gz, kept):
+    """Point and angles of one joint together, from the gap of its point and the turn of its frames."""
     axes, start, push, soft = joints.axes[j], joints.start[j], joints.push[j], joints.soft[j]
-    relative_turn(j, a, b, scratch, joints, fa, fb, turn)
     e0, e1, e2 = angle_errors(j, joints, turn)
     e0, e1, e2 = e0 - kept * start[3], e1 - kept * start[4], e2 - kept * start[5]
     d0, d1, d2 = times3(
@@ -331,18 +331,18 @@ def _solve_rows_of(j, a, b, scratch, joints, gx, gy, gz, kept):
 
 
 @njit_called
-def _solve_limits(j, a, b, scratch, joints, kept):
-    """Swing and twist stay within their limits."""
-    fa, fb, turn = scratch.work4[2], scratch.work4[3], scratch.work4[4]
-    start, limit = joints.start[j], joints.limit[j]
-    relative_turn(j, a, b, scratch, joints, fa, fb, turn)
-    if joints.kind[j] == CONE_TWIST:
+def _solve_limits(j, a, b, scratch, joints, turn, kept):
+    """Swing and twist stay within their limits; whether that took a push."""
+    kind = joints.kind[j]
+    if kind == BALL or kind == FIXED:
+        return False
+    start, limit, is_pushed = joints.start[j], joints.limit[j], False
+    if kind == CONE_TWIST:
         room = limit[0] + kept * start[6] - swing_angle(turn)
-        if _stay_below(max(room, -MOST_PLACED), joints.swing[j], a, b, scratch):
-            relative_turn(j, a, b, scratch, joints, fa, fb, turn)
+        is_pushed = _stay_below(max(room, -MOST_PLACED), joints.swing[j], a, b, scratch)
     low, high = limit[1] + kept * min(start[7], 0.0), limit[2] + kept * max(start[7], 0.0)
     angle = min(max(twist_angle(turn), low - MOST_PLACED), high + MOST_PLACED)
-    _stay_between(low, angle, high, joints.twist[j], a, b, scratch)
+    return _stay_between(low, angle, high, joints.twist[j], a, b, scratch) or is_pushed
 
 
 @njit_called
@@ -353,11 +353,11 @@ def shortened(x, y, z, most):
 
 
 @njit_called
-def point_gap(j, a, b, state, scratch, joints, qa, qb):
-    """How far the point of b is from that of a [m], as three numbers, at displaced orientations qa, qb."""
-    one, two = joints.anchor[j, 0], joints.anchor[j, 1]
-    ax, ay, az = rotated(qa, one[0], one[1], one[2])
-    bx, by, bz = rotated(qb, two[0], two[1], two[2])
+def point_gap(j, a, b, state, scratch, joints, fa, fb):
+    """How far the point of b is from that of a [m], as three numbers, at displaced frames fa, fb."""
+    one, two = joints.seat[j, 0], joints.seat[j, 1]
+    ax, ay, az = rotated(fa, one[0], one[1], one[2])
+    bx, by, bz = rotated(fb, two[0], two[1], two[2])
     pa, pb, da, db = state.p[a], state.p[b], scratch.linear[a], scratch.linear[b]
     return (
         (pb[0] - pa[0]) + (db[0] - da[0]) + (bx - ax),
@@ -367,12 +367,14 @@ def point_gap(j, a, b, state, scratch, joints, qa, qb):
 
 
 @njit_called
-def relative_turn(j, a, b, scratch, joints, fa, fb, turn):
-    """The orientation of frame b in frame a as displaced, into `turn`; fa and fb are room."""
-    displace(joints.world_frame[j, 0], scratch.angular[a], fa)
-    displace(joints.world_frame[j, 1], scratch.angular[b], fb)
-    fa[1], fa[2], fa[3] = -fa[1], -fa[2], -fa[3]
-    multiply(fa, fb, turn)
+def find_turn(fa, fb, out):
+    """The orientation of frame fb in frame fa."""
+    a, b, c, d = fa[0], -fa[1], -fa[2], -fa[3]
+    e, f, g, h = fb[0], fb[1], fb[2], fb[3]
+    out[0] = a * e - b * f - c * g - d * h
+    out[1] = a * f + b * e + c * h - d * g
+    out[2] = a * g - b * h + c * e + d * f
+    out[3] = a * h + b * g - c * f + d * e
 
 
 @njit_called
@@ -395,8 +397,14 @@ def hinge_error(turn):
     """Angles [rad] about the second and third axis of frame a by which the x axes of both frames differ."""
     w, x, y, z = turn[0], turn[1], turn[2], turn[3]
     sine_y, sine_z = 2.0 * (w * y - x * z), 2.0 * (x * y + w * z)
-    sine = np.sqrt(sine_y * sine_y + sine_z * sine_z)
-    s = np.arctan2(sine, 1.0 - 2.0 * (y * y + z * z)) / sine if sine > 1e-12 else 1.0
+    squared, cosine = sine_y * sine_y + sine_z * sine_z, 1.0 - 2.0 * (y * y + z * z)
+    if squared < 1e-3 and cosine > 0.0:
+        s = 1.0 + squared * (
+            1.0 / 6.0 + squared * (3.0 / 40.0 + squared * (15.0 / 336.0))
+        )  # arcsine
+    else:
+        sine = np.sqrt(squared)
+        s = np.arctan2(sine, cosine) / max(sine, 1e-12)
     return s * sine_y, s * sine_z
 
 
@@ -448,13 +456,14 @@ def _stay_below(room, row, a, b, scratch):
 
 @njit_called
 def _stay_between(low, angle, high, row, a, b, scratch):
-    """Keep an angle that grows along the row's direction between two bounds."""
+    """Keep an angle that grows along the row's direction between two bounds; whether that took a push."""
     below, above = row[3] + row[4] * (high - angle), row[3] + row[4] * (low - angle)
     new = min(0.0, below) if below < 0.0 else max(0.0, above)
     change = new - row[3]
     row[3] = new
     if change != 0.0:
         twist_both(a, b, scratch, change * row[0], change * row[1], change * row[2])
+    return change != 0.0
 
 
 @njit_called

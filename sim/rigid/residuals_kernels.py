@@ -7,6 +7,7 @@ from sim.rigid.joints_kernels import (
     CONE_TWIST,
     FIXED,
     HINGE,
+    find_turn,
     hinge_error,
     swing_angle,
     turn_of,
@@ -23,17 +24,16 @@ def measure_joints(state, joints, out):
     fa, fb, turn = np.empty(4), np.empty(4), np.empty(4)
     for j in range(joints.body.shape[0]):
         a, b = joints.body[j, 0], joints.body[j, 1]
-        one, two = joints.anchor[j, 0], joints.anchor[j, 1]
-        ax, ay, az = rotated(state.q[a], one[0], one[1], one[2])
-        bx, by, bz = rotated(state.q[b], two[0], two[1], two[2])
+        one, two = joints.seat[j, 0], joints.seat[j, 1]
+        multiply(state.q[a], joints.frame[j, 0], fa)
+        multiply(state.q[b], joints.frame[j, 1], fb)
+        ax, ay, az = rotated(fa, one[0], one[1], one[2])
+        bx, by, bz = rotated(fb, two[0], two[1], two[2])
         x = state.p[b, 0] + bx - state.p[a, 0] - ax
         y = state.p[b, 1] + by - state.p[a, 1] - ay
         z = state.p[b, 2] + bz - state.p[a, 2] - az
         out[j, 0] = np.sqrt(x * x + y * y + z * z)
-        multiply(state.q[a], joints.frame[j, 0], fa)
-        multiply(state.q[b], joints.frame[j, 1], fb)
-        fa[1], fa[2], fa[3] = -fa[1], -fa[2], -fa[3]
-        multiply(fa, fb, turn)
+        find_turn(fa, fb, turn)
         beyond = 0.0
         kind = joints.kind[j]
         if kind == HINGE:

@@ -9,6 +9,9 @@ import numpy as np
 
 from toolkit.compile_kernels import njit_called
 
+C1, C2, C3, C4, C5 = -1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800
+S1, S2, S3, S4, S5 = -0.5 / 6, 0.5 / 120, -0.5 / 5040, 0.5 / 362880, -0.5 / 39916800
+
 
 @njit_called
 def rotate(q, v, out):
@@ -88,11 +91,10 @@ def displace(q, d, out):
     x, y, z = d[0], d[1], d[2]
     a2 = x * x + y * y + z * z
     if a2 < 0.3:
-        # Series of cos(a / 2) and sin(a / 2) / a, exact to the last bit here, without a root or a libm call.
-        c = 1.0 - a2 / 8.0 * (1.0 - a2 / 48.0 * (1.0 - a2 / 120.0 * (1.0 - a2 / 224.0
-            * (1.0 - a2 / 360.0 * (1.0 - a2 / 528.0)))))  # fmt: skip
-        s = 0.5 - a2 / 48.0 * (1.0 - a2 / 80.0 * (1.0 - a2 / 168.0 * (1.0 - a2 / 288.0
-            * (1.0 - a2 / 440.0))))  # fmt: skip
+        # Series of cos(a / 2) and sin(a / 2) / a, exact to the last bit here, without a root, division or libm call.
+        t = 0.25 * a2
+        c = 1.0 + t * (C1 + t * (C2 + t * (C3 + t * (C4 + t * C5))))
+        s = 0.5 + t * (S1 + t * (S2 + t * (S3 + t * (S4 + t * S5))))
     else:
         angle = np.sqrt(a2)
         c, s = np.cos(0.5 * angle), np.sin(0.5 * angle) / angle

@@ -11,7 +11,6 @@ from sim.rigid.rods_kernels import keep_rod_pushes, prepare_rods, solve_rods
 from toolkit.compile_kernels import njit_borrowing, njit_called
 
 BLOW = 4.0  # times the weight of two bodies: a push beyond that is not expected to last
-JOINTS_ALONE = 2  # of those, the last ones leave contacts out
 PLACING = 0.4  # share of the sweeps that take errors and overlaps away; the others find velocities
 
 
@@ -71,8 +70,7 @@ def solve_step(
         is_back = sweep % 2 == 1
         tame_turns(scratch, moving)
         # Joints have the last word: what overlaps a little is seen less than what comes apart.
-        if sweep < placing - JOINTS_ALONE:
-            solve_contacts(scratch, contacts, count, 1, is_back)
+        solve_contacts(scratch, contacts, count, 1, is_back)
         solve_rods(state, scratch, rods, True)
         solve_joints(state, scratch, joints, True, is_back)
     keep_joint_pushes(joints, True, scale)

@@ -754,6 +754,11 @@ def assert_bvh_is_shown(obj, motion, name):
         [PYTHON, "-c", BVH, character, path, bvh], cwd=ROOT, capture_output=True, text=True
     )
     assert not done.returncode, done.stderr[-800:]
+    assert_imported(bvh, wanted)
+
+
+def assert_imported(bvh, wanted):
+    """Blender's own importer shows the bones of a BVH file where they are wanted in every frame."""
     import addon_utils  # there only after bpy
 
     addon_utils.enable("io_anim_bvh")
@@ -764,6 +769,45 @@ def assert_bvh_is_shown(obj, motion, name):
         for bone, ends in expected.items():
             apart = np.abs(found[bone.replace(" ", "_")] - ends).max()
             assert apart < 1e-4, f"{bone} in frame {at}: {apart}"
+
+
+# ---- there and back
+
+
+@claim
+def a_walker_let_go_at_frame_60_falls_and_nothing_before_it_changes():
+    obj = build(WALKER, Matrix.LocRotScale(Vector((1.0, 2.0, 0.0)), Euler((0.0, 0.0, 0.7)), None))
+    old = obj.animation_data.action
+    keys, frames = curves_of(old), range(1, TRANSITION)
+    before, at_transition = all_shown(obj, frames), all_shown(obj, [TRANSITION])
+    character, motion, bvh = (FOLDER / f"let_go{end}" for end in (".json", "_motion.json", ".bvh"))
+    addon("armature").write_character(obj, character, bpy.context.scene, 1, TRANSITION)
+    done = subprocess.run(
+        [PYTHON, "-m", "sim.cli", "ragdoll", character, "-o", motion, "-o", bvh, "--frames", "48", "-q"],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert not done.returncode, done.stderr[-800:]
+    loaded = json.loads(motion.read_text(encoding="utf-8"))
+    chosen = [name for name in loaded["bones"] if not name.startswith("toe")]
+    action = addon("motion_action").load_motion(obj, loaded, chosen, first=TRANSITION)
+    assert_same_poses(all_shown(obj, frames), before, 1e-6)
+    assert_same_poses(all_shown(obj, [TRANSITION]), at_transition, 1e-4)
+    wanted = poses_of(obj, loaded)
+    shown = all_shown(obj, frames_of(loaded))
+    assert_same_poses(shown[TRANSITION - 1 :], wanted[TRANSITION - 1 :], 1e-4, chosen)
+    assert shown[-1][0]["head"][0][2] < 0.6, "it did not fall"
+    # No jump: the step into the first simulated frame is like the last step of the walk.
+    heads = [np.array([ends[0] for ends in bones.values()]) for bones, _ in shown]
+    last, first = (heads[TRANSITION - 1 + k] - heads[TRANSITION - 2 + k] for k in range(2))
+    assert np.abs(first - last).max() < 0.03
+    assert curves_of(old) == keys and old.use_fake_user and obj.animation_data.action == action
+    old_curves, new_curves = keys, curves_of(action)
+    for key, points in new_curves.items():
+        bone = key[0].split('"')[1]
+        is_new = max(frame for frame, _ in points) > TRANSITION
+        assert is_new == (bone in chosen), key
+    assert set(old_curves) <= set(new_curves)
+    assert_imported(bvh, wanted)
 
 
 if __name__ == "__main__":
