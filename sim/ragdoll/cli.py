@@ -48,7 +48,7 @@ class Height(click.ParamType):
 @click.option(
     "--spine", type=click.Choice(["rod", "joints", "ball"]), help="What it is made of (rod)."
 )
-@click.option("--strength", type=float, help="Of the muscles, 0 limp to 1 rigid (0).")
+@click.option("--strength", type=float, help="Of the muscles, 0 limp to 1 wooden (0).")
 @click.option("--damping", type=float, help="Rate at which joints slow down, 1/s (2).")
 @click.option("--mass", type=float, help="In kg (the character's own, or by its height).")
 @click.option("--friction", type=float, help="Of its bodies (0.7).")
@@ -69,8 +69,8 @@ class Height(click.ParamType):
     is_flag=True,
     help="Move bones of the spine to where it is, at the expense of their lengths.",
 )
-@click.option("--substeps", type=click.IntRange(1, 1000), help="Steps per frame (4).")
-@click.option("--iterations", type=click.IntRange(1, 10000), help="Sweeps per step (12).")
+@click.option("--substeps", type=click.IntRange(1, 1000), help="Steps per frame (8).")
+@click.option("--iterations", type=click.IntRange(1, 10000), help="Sweeps per step (20).")
 @click.option("--up-axis", type=click.Choice(["Y", "Z"]), help="Of .bvh and .abc files (Y).")
 @click.option("--preview", type=FILE, help="Also pictures: x.gif or x.png.")
 @click.option("--force", is_flag=True, help="Replace a .json file even if it holds no motion.")

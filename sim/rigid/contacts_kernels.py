@@ -19,7 +19,7 @@ from sim.rigid.rotation_kernels import unrotate
 from toolkit.compile_kernels import njit_called
 
 PUSH_SPEED = 1.5  # [m/s] at which overlaps are taken apart
-PARTED = 0.2  # share of an overlap that a step takes apart
+PARTED = 0.35  # share of an overlap that a step takes apart
 LEFT_OVER = 0.002  # overlap that is left alone, as a share of the body's size
 MESH = (1 << 30) - 1  # in keys, the place of all static meshes
 BOUNCE_STEPS = 2.0  # an approach slower than gravity makes in so many steps does not bounce
@@ -195,14 +195,16 @@ def keep_pushes(bodies, contacts, count, out_kept, scale):
 
 
 @njit_called
-def solve_contacts(scratch, contacts, count, which, is_back):
-    """One sweep over all contacts, forth or back; which: the need to use."""
+def solve_contacts(scratch, contacts, count, which, is_back, is_outer):
+    """One sweep over all contacts, or those with what stands firm (is_outer), forth or back; which: the need to use."""
     for at in range(count):
         c = count - 1 - at if is_back else at
         mass = contacts.mass[c]
         if mass[0] == 0.0:
             continue
         a, b = contacts.body[c, 0], contacts.body[c, 1]
+        if is_outer and scratch.ease[a] > 0.0 and scratch.ease[b] > 0.0:
+            continue
         n, t, push = contacts.normal[c], contacts.tangent[c], contacts.push[c]
         x, y, z = _relative(a, b, scratch, contacts.arm[c])
         along = n[0] * x + n[1] * y + n[2] * z

@@ -56,7 +56,7 @@ def solve_step(
         tame_turns(scratch, moving)
         solve_rods(state, scratch, rods, False)
         solve_joints(state, scratch, joints, False, is_back)
-        solve_contacts(scratch, contacts, count, 0, is_back)
+        solve_contacts(scratch, contacts, count, 0, is_back, False)
     for i in range(state.p.shape[0]):
         for k in range(3):
             scratch.swift_linear[i, k] = scratch.linear[i, k]
@@ -69,10 +69,13 @@ def solve_step(
     for sweep in range(placing):
         is_back = sweep % 2 == 1
         tame_turns(scratch, moving)
-        # Joints have the last word: what overlaps a little is seen less than what comes apart.
-        solve_contacts(scratch, contacts, count, 1, is_back)
+        # Joints come last: limbs that overlap a little are seen less than limbs that come apart.
+        solve_contacts(scratch, contacts, count, 1, is_back, False)
         solve_rods(state, scratch, rods, True)
         solve_joints(state, scratch, joints, True, is_back)
+    if placing > 0:
+        # But nothing sinks into the ground for the sake of a joint.
+        solve_contacts(scratch, contacts, count, 1, False, True)
     keep_joint_pushes(joints, True, scale)
     keep_rod_pushes(rods, True, scale)
 

@@ -37,9 +37,9 @@ MARGIN = 0.005  # [m] within which a contact is kept track of
 class RigidSettings:
     """How hard the solver tries."""
 
-    substeps: int = 6
+    substeps: int = 8
     """Steps per call of `RigidWorld.step`; fast turning takes more."""
-    iterations: int = 16
+    iterations: int = 20
     """Sweeps of Gauss-Seidel per substep."""
     sleep_speed: float = 0.03
     """Bodies slower than this may fall asleep [m/s]; 0: never."""

@@ -133,7 +133,8 @@ def shapes_by_hand(result, points_of):
                     [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
                 ]
             )
-            rows.append(points_of(vertices_and_faces(body.shapes[0])[0], at) @ turn.T + p[at])
+            points = np.concatenate([vertices_and_faces(shape)[0] for shape in body.shapes])
+            rows.append(points_of(points, at) @ turn.T + p[at])
         frames.append(np.concatenate(rows))
     return np.array(frames)
 
@@ -267,7 +268,7 @@ def test_the_help_names_every_default_truly():
     settings, solver = RagdollSettings(), RigidSettings()
     for words in (
         f"({settings.spine})",
-        f"rigid ({settings.strength:g})",
+        f"wooden ({settings.strength:g})",
         f"1/s ({settings.damping:g})",
         f"bodies ({settings.friction:g})",
         f"0 to 1 ({settings.restitution:g})",

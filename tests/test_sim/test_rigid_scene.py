@@ -400,7 +400,7 @@ def test_every_file_of_a_rigid_scene_can_be_written(tmp_path):
     facts = json.loads(result.stdout)
     assert facts["volume_error_max"] is None and facts["min_J"] is None
     assert facts["elements"] == 0 and facts["rigid_bodies"] == 35 and facts["contacts_max"] > 4
-    assert "rigid bodies at 4 substeps" in facts["solver"]
+    assert "rigid bodies at 8 substeps" in facts["solver"]
     for line in result.stderr.splitlines():
         json.loads(line, parse_constant=pytest.fail)  # no NaN
     cache = open_cache(tmp_path / "a.bake")
@@ -457,7 +457,7 @@ def test_soft_and_rigid_bodies_bake_side_by_side_and_are_said_to_be_apart(tmp_pa
 def test_check_and_dry_run_know_rigid_scenes(tmp_path):
     scene = write_scene(tmp_path, busy(tmp_path), "shot.json")
     facts = json.loads(run("check", scene, "--json", "-q").stdout)
-    assert facts["ok"] and facts["substeps"] == 4
+    assert facts["ok"] and facts["substeps"] == 8
     facts = json.loads(run("bake", scene, "--dry-run", "--json", "-q", "--substeps", 7).stdout)
     assert facts["rigid_bodies"] == 35 and facts["substeps"] == 7 and len(facts["vertices"]) == 5
 
