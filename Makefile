@@ -57,6 +57,7 @@ verify: $(READY)
 	$(PYTHON) tests/verify_collision.py --meshes $(MESHES)
 	$(PYTHON) tests/verify_sim.py --meshes $(MESHES)
 	$(PYTHON) tests/verify_bake.py
+	$(PYTHON) tests/verify_ragdoll.py
 	JELLYCAGE_KILLS=20 $(PYTHON) -m pytest -q tests/test_sim/test_bake_killed.py
 
 # Blender as a Python module, 370 MB, in a place of its own that holds nothing of ours: the extension must bring its own.
@@ -102,6 +103,8 @@ bench: $(READY)
 	$(PYTHON) benchmarks/degeneration.py --meshes $(MESHES)
 	$(PYTHON) benchmarks/contact.py
 	$(PYTHON) benchmarks/alembic.py
+	$(PYTHON) benchmarks/ragdoll.py
+	$(PYTHON) benchmarks/chain_peers.py
 
 clean:
 	rm -rf .venv .venv-blender-* build dist *.egg-info demo_output .pytest_cache .ruff_cache
