@@ -4,6 +4,7 @@ import numpy as np
 
 from sim.rigid.rotation_kernels import rotate
 from toolkit.compile_kernels import njit_called
+from toolkit.union_kernels import find_sorted
 
 CONVEX = 0
 PLANE = 1
@@ -83,19 +84,6 @@ def sort_along(low, axis, order):
 
 
 @njit_called
-def is_excluded(excluded, key):
-    """Whether a sorted array holds a key."""
-    low, high = 0, excluded.shape[0]
-    while low < high:
-        middle = (low + high) // 2
-        if excluded[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low < excluded.shape[0] and excluded[low] == key
-
-
-@njit_called
 def may_collide(a, b, body_count, dynamic_count, is_asleep, excluded):
     """Whether two different bodies can touch at all: one of them moves, and they are not joined."""
     if a == b:
@@ -104,7 +92,7 @@ def may_collide(a, b, body_count, dynamic_count, is_asleep, excluded):
     is_still_b = b >= dynamic_count or is_asleep[b]
     if is_still_a and is_still_b:
         return False
-    return not is_excluded(excluded, min(a, b) * body_count + max(a, b))
+    return find_sorted(excluded, min(a, b) * body_count + max(a, b)) < 0
 
 
 @njit_called

@@ -6,27 +6,15 @@ An island is what joints, rods and touching contacts connect; bodies that nothin
 import numpy as np
 
 from toolkit.compile_kernels import njit_called
+from toolkit.union_kernels import find_root, join
 
 APART = 0.05  # of what a sweep mends at most: a gap that keeps an island awake
 
 
 @njit_called
-def _root(island, i):
-    while island[i] != i:
-        island[i] = island[island[i]]
-        i = island[i]
-    return i
-
-
-@njit_called
 def _unite(island, bodies, a, b):
     if bodies.inverse_mass[a] > 0.0 and bodies.inverse_mass[b] > 0.0:
-        a, b = _root(island, a), _root(island, b)
-        # The lower number wins, so that the outcome does not depend on the order.
-        if a < b:
-            island[b] = a
-        else:
-            island[a] = b
+        join(island, a, b)
 
 
 @njit_called
@@ -74,24 +62,24 @@ def fall_asleep(state, bodies, joints, rods, contacts, count, scratch, h, slow, 
         calm[i] = np.inf
     for i in range(state.p.shape[0]):
         if bodies.inverse_mass[i] > 0.0:
-            root = _root(island, i)
+            root = find_root(island, i)
             calm[root] = min(calm[root], state.slow_time[i])
     for j in range(joints.body.shape[0]):
         # What is still being put together is not at rest.
         gap = joints.start[j, 0] ** 2 + joints.start[j, 1] ** 2 + joints.start[j, 2] ** 2
         if gap > (APART * joints.most_placed[j]) ** 2 and not state.is_asleep[joints.body[j, 1]]:
-            calm[_root(island, joints.body[j, 1])] = 0.0
+            calm[find_root(island, joints.body[j, 1])] = 0.0
     for c in range(count):
         # What is led keeps awake what it touches while it moves.
         for side in range(2):
             led, other = contacts.body[c, side], contacts.body[c, 1 - side]
             if contacts.push[c, 0] > 0.0 and bodies.inverse_mass[led] == 0.0:
                 if state.slow_time[led] == 0.0 and bodies.inverse_mass[other] > 0.0:
-                    calm[_root(island, other)] = 0.0
+                    calm[find_root(island, other)] = 0.0
     for i in range(state.p.shape[0]):
         if bodies.inverse_mass[i] == 0.0:
             continue
-        root = _root(island, i)
+        root = find_root(island, i)
         if calm[root] >= patience and not state.is_asleep[i]:
             state.island[i] = root
         state.is_asleep[i] = calm[root] >= patience
