@@ -5,14 +5,15 @@ at every iteration ("high fidelity joints"). With forces along the Jacobians of 
 neither adds nor takes energy; Jacobians of the end would damp.
 
 A joint is a point, three rows, and if it holds or pulls angles three more along the axes of frame a; all are solved
-together, since one at a time they undo each other's work. Limits are single rows after that.
+together, since one at a time they undo each other's work. Limits are single rows before that.
 
 Frames of a joint share their axes when the joint is at rest; x is the axis of the twist, or of the hinge. Rows that
 stay within bounds have a multiplier of one sign. A spring of stiffness k with damping c is the row
 
     lambda = -h^2 k C(x) - h c J d,
 
-so strength depends neither on the number of iterations nor on the step; k = inf is a rigid row. Limits act at once.
+so strength depends neither on the number of iterations nor, up to what `softness` allows, on the step; k = inf is a
+rigid row. Limits act at once.
 Multipliers are kept from step to step (warm start).
 
 Differs from the thesis: large errors that an earlier step has left are not turned into velocity, or a solver that has
@@ -29,10 +30,8 @@ from toolkit.compile_kernels import njit_called
 
 BALL, HINGE, CONE_TWIST, FIXED = 0, 1, 2, 3
 MOST_PLACED = 0.2  # [rad] that one row corrects at once
-STIFFEST, MOST_DAMPED = (
-    1.0,
-    2.0,
-)  # of a spring, times the mass of what it moves over the step, squared and simple
+STIFFEST = 1.0  # of a spring, times the inverse mass and the step squared
+MOST_DAMPED = 2.0  # of a damper, times the inverse mass and the step
 NEAR_LIMIT = 1e-3  # [rad]; an angle further from its limit has nothing left of the last push
 TURNED_OVER = -0.7  # cosine of the swing from which on a twist is not defined well
 SMALL = 0.002  # error, against what one sweep mends at most, up to which it is mended at once

@@ -11,6 +11,7 @@ from sim.rigid.rods_kernels import keep_rod_pushes, prepare_rods, solve_rods
 from toolkit.compile_kernels import njit_borrowing, njit_called
 
 BLOW = 4.0  # times the weight of two bodies: a push beyond that is not expected to last
+LEAST_PULL = 1.0  # [m/s^2], for weights where there is no gravity
 PLACING = 0.4  # share of the sweeps that take errors and overlaps away; the others find velocities
 
 
@@ -61,8 +62,8 @@ def solve_step(
         for k in range(3):
             scratch.swift_linear[i, k] = scratch.linear[i, k]
             scratch.swift_angular[i, k] = scratch.angular[i, k]
-    # A blow is what is more than a few times gravity.
-    scale = BLOW * h * h * np.sqrt(gravity[0] ** 2 + gravity[1] ** 2 + gravity[2] ** 2)
+    pull = np.sqrt(gravity[0] ** 2 + gravity[1] ** 2 + gravity[2] ** 2)
+    scale = BLOW * h * h * max(pull, LEAST_PULL)
     keep_pushes(bodies, contacts, count, kept, scale)
     keep_joint_pushes(joints, False, scale)
     keep_rod_pushes(rods, False, scale)
