@@ -34,7 +34,7 @@ STIFFEST = 1.0  # of a spring, times the inverse mass and the step squared
 MOST_DAMPED = 2.0  # of a damper, times the inverse mass and the step
 NEAR_LIMIT = 1e-3  # [rad]; an angle further from its limit has nothing left of the last push
 TURNED_OVER = -0.7  # cosine of the swing from which on a twist is not defined well
-SMALL = 0.002  # error, against what one sweep mends at most, up to which it is mended at once
+SMALL = 0.01  # error, against what one sweep mends at most, up to which it is mended at once
 OFF = 1e-12  # a row that does nothing is one that is too soft to matter
 
 

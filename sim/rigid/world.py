@@ -4,7 +4,7 @@ Position-level dynamics after thesis 000, chapters 6 and 7; see `motion_kernels`
 `contacts_kernels` for what each part does and where it differs.
 
 Limitations: Gauss-Seidel converges slowly where a heavy body hangs on a light one; more iterations, or better more
-substeps, help. Orientation changes of more than a third of a radian per step are resolved by further substeps.
+substeps, help. Orientation changes of more than half a radian per step are resolved by further substeps.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from sim.rigid.static_mesh import StaticMesh, mesh_arrays
 from sim.rigid.step_kernels import advance
 from toolkit.arrays import frozen
 
-MOST_TURN = 0.3  # [rad] per substep
+MOST_TURN = 0.5  # [rad] per substep
 MOST_SUBSTEPS = 24
 MARGIN = 0.005  # [m] within which a contact is kept track of
 
