@@ -240,7 +240,7 @@ def test_a_moved_character_takes_vertices_without_bones_along(tmp_path):
 
 
 def test_a_ragdoll_that_comes_in_later_disturbs_nobody_far_away(tmp_path):
-    """While nothing touches, everything moves as if it were alone, to the bit."""
+    """While nothing touches, everything moves as if it were alone."""
     walker_file(tmp_path, "early.json", frames=(58, 60))
     walker_file(tmp_path, "late.json", frames=(58, 66))
     early = {"character": "early.json", "location": [0, 0, 50]}
