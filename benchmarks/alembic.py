@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "test_sim" / "test_export")]
+sys.path[:0] = [str(ROOT / "tests" / "test_sim" / "test_export")]
 
 AIM = 250.0
 """Megabytes per second that ours should reach."""
@@ -72,8 +72,8 @@ def write_plainly(path, quads, x, frame_count):
 
 
 def write_ours(path, quads, x, frame_count):
-    from sim.export.alembic import AlembicWriter
-    from sim.export.frames import ExportMesh
+    from jellycage.sim.export.alembic import AlembicWriter
+    from jellycage.sim.export.frames import ExportMesh
 
     clock = Clock()
     with clock:

@@ -20,11 +20,11 @@ for variable in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 import numpy as np  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "tests")]
 
 from shapes import subdivided  # noqa: E402
 
-import toolkit  # noqa: E402
+from jellycage import toolkit  # noqa: E402
 
 BOUNDS = {10: 0.4, 32: 1.5, 128: 15.0}
 """Seconds that a cage of 100K triangles may take at each resolution."""
@@ -61,8 +61,8 @@ def alpha_wrap_and_tetgen(mesh, relative=0.1):
 
 def peer_row(mesh):
     """Seconds, tets, smallest dihedral and volume ratio of the peers; None if they are not installed."""
-    from toolkit.quality import min_dihedrals
-    from toolkit.tet_cage import tet_volumes
+    from jellycage.toolkit.asset.quality import min_dihedrals
+    from jellycage.toolkit.cage.tet_cage import tet_volumes
 
     try:
         seconds, (nodes, tets) = fastest(lambda: alpha_wrap_and_tetgen(mesh), 3)

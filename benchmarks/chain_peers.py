@@ -37,14 +37,12 @@ for variable in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 import numpy as np  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT)]
-
-from sim import quaternions  # noqa: E402
-from sim.errors import SolverError  # noqa: E402
-from sim.rigid.bodies import RigidBody  # noqa: E402
-from sim.rigid.joints import WORLD, Ball  # noqa: E402
-from sim.rigid.shapes import Box  # noqa: E402
-from sim.rigid.world import RigidSettings, RigidWorld  # noqa: E402
+from jellycage.sim.errors import SolverError  # noqa: E402
+from jellycage.sim.maths import quaternions  # noqa: E402
+from jellycage.sim.rigid.body import RigidBody  # noqa: E402
+from jellycage.sim.rigid.joints import WORLD, Ball  # noqa: E402
+from jellycage.sim.rigid.world import RigidSettings, RigidWorld  # noqa: E402
+from jellycage.sim.shapes.shapes import Box  # noqa: E402
 
 LINKS, LENGTH, WIDTH = 3, 0.5, 0.1  # [m]
 MASS = 1000.0 * LENGTH * WIDTH**2  # [kg]

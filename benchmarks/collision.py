@@ -21,15 +21,15 @@ import numba  # noqa: E402
 import numpy as np  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "tests")]
 
 from shapes import subdivided  # noqa: E402
 
-import toolkit  # noqa: E402
-from toolkit.asset_facts import asset_facts  # noqa: E402
-from toolkit.collision.posed import pose  # noqa: E402
-from toolkit.collision.posed_kernels import place_vertices  # noqa: E402
-from toolkit.collision.queries import cast_rays, intersecting_pairs  # noqa: E402
+from jellycage import toolkit  # noqa: E402
+from jellycage.toolkit.asset.asset_facts import asset_facts  # noqa: E402
+from jellycage.toolkit.collision.posed import pose  # noqa: E402
+from jellycage.toolkit.collision.posed_kernels import place_vertices  # noqa: E402
+from jellycage.toolkit.collision.queries import cast_rays, intersecting_pairs  # noqa: E402
 
 THESIS_PAIRS = 1296
 BOUNDS = {

@@ -9,7 +9,6 @@ and the cage is the one of all resolutions whose number of tets comes nearest.
 
 import argparse
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -18,11 +17,9 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 import numpy as np  # noqa: E402
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT)]
+from jellycage import sim, toolkit  # noqa: E402
 
-import sim  # noqa: E402
-import toolkit  # noqa: E402
+ROOT = Path(__file__).resolve().parent.parent
 
 MASS = 0.65  # [kg]
 RATE = 60  # steps per second

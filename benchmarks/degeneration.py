@@ -15,12 +15,11 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "tests")]
 
 from beams import beam_tets  # noqa: E402
 
-import sim  # noqa: E402
-import toolkit  # noqa: E402
+from jellycage import sim, toolkit  # noqa: E402
 
 DT = 1 / 60
 DURATION = 5.0

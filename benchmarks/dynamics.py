@@ -21,11 +21,11 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 import numpy as np  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "benchmarks")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
 from beams import beam_tets, end_nodes  # noqa: E402
 
-import sim  # noqa: E402
+from jellycage import sim  # noqa: E402
 
 try:
     import mujoco_beam

@@ -10,7 +10,6 @@ cost what 20 of the chain cost. Times are the minimum of several runs; the machi
 import argparse
 import json
 import os
-import sys
 import time
 from dataclasses import replace
 from functools import partial
@@ -22,18 +21,16 @@ for variable in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 import numpy as np  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT)]
-
-from sim.colliders import Box, Capsule, Motion, ground  # noqa: E402
-from sim.quaternions import about, product, turned  # noqa: E402
-from sim.ragdoll.humanoid import humanoid  # noqa: E402
-from sim.ragdoll.ragdoll import RagdollSettings, build_ragdoll  # noqa: E402
-from sim.ragdoll.simulation import ragdoll_world  # noqa: E402
-from sim.rigid.bodies import RigidBody  # noqa: E402
-from sim.rigid.joints import WORLD, Ball, Fixed  # noqa: E402
-from sim.rigid.rods import Rod  # noqa: E402
-from sim.rigid.shapes import Box as BoxShape  # noqa: E402
-from sim.rigid.world import RigidSettings, RigidWorld  # noqa: E402
+from jellycage.sim.maths.quaternions import about, product, turned  # noqa: E402
+from jellycage.sim.ragdoll.humanoid import humanoid  # noqa: E402
+from jellycage.sim.ragdoll.ragdoll import RagdollSettings, build_ragdoll  # noqa: E402
+from jellycage.sim.ragdoll.simulation import ragdoll_world  # noqa: E402
+from jellycage.sim.rigid.body import RigidBody  # noqa: E402
+from jellycage.sim.rigid.joints import WORLD, Ball, Fixed  # noqa: E402
+from jellycage.sim.rigid.rods import Rod  # noqa: E402
+from jellycage.sim.rigid.world import RigidSettings, RigidWorld  # noqa: E402
+from jellycage.sim.shapes.colliders import Box, Capsule, Motion, ground  # noqa: E402
+from jellycage.sim.shapes.shapes import Box as BoxShape  # noqa: E402
 
 HZ, SECONDS, ITERATIONS = 60, 5, 20
 DROPS = 8  # a single one is a matter of luck

@@ -17,15 +17,15 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "tests")]
 
 from bent_ball import bent, collision_surface, normal_jumps  # noqa: E402
 from shapes import ball  # noqa: E402
 
-import toolkit  # noqa: E402
-from toolkit.camera import camera_around  # noqa: E402
-from toolkit.picture import Shape, contact_sheet, render, write_png  # noqa: E402
-from toolkit.smooth_embedding import METHODS, smooth_embedding, smooth_rows  # noqa: E402
+from jellycage import toolkit  # noqa: E402
+from jellycage.toolkit.embedding.smooth_embedding import METHODS, smooth_embedding, smooth_rows  # noqa: E402
+from jellycage.toolkit.picture.camera import camera_around  # noqa: E402
+from jellycage.toolkit.picture.picture import Shape, contact_sheet, render, write_png  # noqa: E402
 
 PICTURE_RESOLUTION = 4
 

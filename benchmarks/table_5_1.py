@@ -9,13 +9,11 @@ Counted are tets with a patch, patches, triangles after cutting, and vertices, r
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT)]
+from jellycage import toolkit
 
-import toolkit  # noqa: E402
+ROOT = Path(__file__).resolve().parent.parent
 
 # name: tets of the cage, tets with patches, patches, thousands of triangles, thousands of vertices
 THESIS = {

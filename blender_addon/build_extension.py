@@ -4,7 +4,7 @@
 
     blender_manifest.toml    the one in extension/, with the platform and its wheels filled in
     *.py                     the add-on, from extension/
-    vendor/toolkit, sim      what the worker imports, in a process of its own
+    vendor/jellycage/        what the worker imports, in a process of its own
     vendor/presets.json      presets and qualities for the panel, which must not import sim
     sample_meshes/           the mesh of the demo
     wheels/                  numba, llvmlite and scipy as wheels.lock has them
@@ -37,18 +37,20 @@ from lock_wheels import (
 ROOT = Path(__file__).resolve().parent.parent
 EXTENSION = ROOT / "blender_addon" / "extension"
 MANIFEST = "blender_manifest.toml"
-PACKAGES = ("toolkit", "sim")
+PACKAGES = {"jellycage": "sim/jellycage", "jellycage/toolkit": "toolkit", "jellycage/sim": "sim"}
+"""Where the worker finds our packages, and where they lie here; `pyproject.toml` says the same of the wheel."""
 SAMPLES = ("gummy_bear.obj",)
 
 LEFT_OUT = {
     "sim/cli.py": "the command line needs click",
-    "sim/ragdoll/cli.py": "the command line needs click",
+    "sim/cli_ragdoll.py": "the command line needs click",
     "toolkit/cli.py": "the command line needs click",
     "toolkit/console.py": "the command line needs click",
-    "toolkit/cage_files.py": "the command line needs click",
+    "toolkit/cli_cage.py": "the command line needs click",
+    "sim/jellycage/__init__.py": "is the package jellycage itself",
     "toolkit/samples.py": "only the command line asks for it",
-    "toolkit/cage_export.py": "needs meshio",
-    "toolkit/page.py": "needs plotly",
+    "toolkit/asset/cage_export.py": "needs meshio",
+    "toolkit/picture/page.py": "needs plotly",
 }
 """Modules that the worker does without, and why they stay behind."""
 
@@ -61,9 +63,8 @@ REQUIRED = (
 )
 LONGEST_TEXT = 64  # of the tagline and of every reason for a permission
 PRESETS_CODE = """
-import sys, json, dataclasses
-sys.path.insert(0, sys.argv[1])
-from sim.presets import PRESETS, QUALITIES
+import json, dataclasses
+from jellycage.sim.soft.presets import PRESETS, QUALITIES
 tables = {"presets": PRESETS, "qualities": QUALITIES}
 print(json.dumps({
     key: {name: dataclasses.asdict(row) for name, row in table.items()} for key, table in tables.items()
@@ -109,9 +110,10 @@ def plain_files(folder: Path) -> list[tuple[str, Path]]:
 def vendored_files() -> Files:
     """The modules that the worker imports, and the presets."""
     files: Files = {}
-    for package in PACKAGES:
-        for name, path in plain_files(ROOT / package):
-            if path.suffix == ".py" and f"{package}/{name}" not in LEFT_OUT:
+    for package, folder in PACKAGES.items():
+        for name, path in plain_files(ROOT / folder):
+            is_wanted = package == "jellycage" or f"{folder}/{name}" not in LEFT_OUT
+            if path.suffix == ".py" and is_wanted:
                 files[f"vendor/{package}/{name}"] = path
     return {**files, "vendor/presets.json": presets_json()}
 
@@ -119,12 +121,12 @@ def vendored_files() -> Files:
 @cache
 def presets_json() -> bytes:
     """Presets and qualities as JSON: {"presets": {name: {...}}, "qualities": {name: {...}}}."""
-    command = [sys.executable, "-I", "-c", PRESETS_CODE, str(ROOT)]
+    command = [sys.executable, "-I", "-c", PRESETS_CODE]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise BuildError(
-            f"sim.presets cannot be imported ({reason}); run this with .venv/bin/python"
+            f"jellycage.sim.soft.presets cannot be imported ({reason}); run this with .venv/bin/python"
         )
     return done.stdout.replace("\r\n", "\n").encode()
 
@@ -232,7 +234,7 @@ def check_zip(path: Path, version: str) -> None:
     for name in sorted(listed ^ present):
         said = "listed in the manifest but not there" if name in listed else "not in the manifest"
         raise BuildError(f"{path.name}: {name}: {said}; remove wheels from the extension's folder")
-    for name in ("__init__.py", "LICENSE", "vendor/sim/worker.py", "vendor/presets.json"):
+    for name in ("__init__.py", "LICENSE", "vendor/jellycage/sim/worker.py", "vendor/presets.json"):
         if name not in names:
             raise BuildError(f"{path.name}: {name}: missing; take a complete checkout")
 

@@ -5,10 +5,17 @@ python docs/draw_collision_surface.py
 
 from pathlib import Path
 
-import toolkit
-from toolkit.outer_faces import face_edges, outer_faces, triangulated
-from toolkit.picture import CAGE_COLOUR, Shape, contact_sheet, render, render_patches, write_png
-from toolkit.samples import sample_path
+from jellycage import toolkit
+from jellycage.toolkit.cage.outer_faces import face_edges, outer_faces, triangulated
+from jellycage.toolkit.picture.picture import (
+    CAGE_COLOUR,
+    Shape,
+    contact_sheet,
+    render,
+    render_patches,
+    write_png,
+)
+from jellycage.toolkit.samples import sample_path
 
 SIZE = {"width": 480, "height": 600}
 CLAY = (0.42, 0.36, 0.30)

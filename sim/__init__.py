@@ -6,39 +6,39 @@ The names are imported when they are first used: an import of `sim` alone compil
 from importlib import import_module
 
 _HOME = {
-    "Box": "colliders",
-    "Cage": "cage",
-    "Capsule": "colliders",
+    "Box": "shapes.colliders",
+    "Cage": "soft.cage",
+    "Capsule": "shapes.colliders",
     "Corotated": "materials",
     "Equilibrium": "solvers.quasistatic",
-    "Force": "loads",
-    "ImplicitEuler": "solvers.implicit",
-    "Impulse": "loads",
-    "Keyed": "keyed",
-    "Motion": "colliders",
+    "Force": "soft.loads",
+    "ImplicitEuler": "solvers.implicit_euler",
+    "Impulse": "soft.loads",
+    "Keyed": "maths.keyed",
+    "Motion": "shapes.colliders",
     "NeoHookean": "materials",
-    "Pin": "pins",
-    "Plane": "colliders",
-    "Points": "points",
-    "PositionChange": "loads",
-    "Scene": "scene",
+    "Pin": "soft.pins",
+    "Plane": "shapes.colliders",
+    "Points": "soft.points",
+    "PositionChange": "soft.loads",
+    "Scene": "scene.scene",
     "SettingsError": "errors",
     "SimError": "errors",
-    "Simulation": "simulation",
-    "SoftBody": "bodies",
+    "Simulation": "scene.simulation",
+    "SoftBody": "soft.body",
     "SolverError": "errors",
     "SolverSettings": "solvers.settings",
-    "Sphere": "colliders",
-    "State": "state",
-    "VelocityChange": "loads",
-    "determinants": "elasticity",
-    "embedded_points": "points",
+    "Sphere": "shapes.colliders",
+    "State": "soft.state",
+    "VelocityChange": "soft.loads",
+    "determinants": "soft.elasticity",
+    "embedded_points": "soft.points",
     "equilibrium": "solvers.quasistatic",
-    "ground": "colliders",
-    "node_points": "points",
-    "simulate": "simulation",
-    "start_state": "state",
-    "surface_points": "points",
+    "ground": "shapes.colliders",
+    "node_points": "soft.points",
+    "simulate": "scene.simulation",
+    "start_state": "soft.state",
+    "surface_points": "soft.points",
 }
 
 __all__ = list(_HOME)
@@ -46,8 +46,8 @@ __all__ = list(_HOME)
 
 def __getattr__(name: str):
     if name not in _HOME:
-        raise AttributeError(f"module 'sim' has no attribute {name!r}")
-    return getattr(import_module(f"sim.{_HOME[name]}"), name)
+        raise AttributeError(f"module 'jellycage.sim' has no attribute {name!r}")
+    return getattr(import_module(f"jellycage.sim.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

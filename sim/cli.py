@@ -1,4 +1,4 @@
-"""The command line: cages from `toolkit.cli`, ragdolls from `sim.ragdoll.cli`, and baking.
+"""The command line: cages from `jellycage.toolkit.cli`, ragdolls from `jellycage.sim.cli_ragdoll`, and baking.
 
 Every command loads what it needs when it runs, so that --help stays fast.
 """
@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from sim.ragdoll.cli import ragdoll
-from toolkit import cli as toolkit_cli
-from toolkit.cli import FILE, main
-from toolkit.console import Console, Progress, console_of, progress_of, talk_options
-from toolkit.json_values import plain
+from jellycage.sim.cli_ragdoll import ragdoll
+from jellycage.toolkit import cli as toolkit_cli
+from jellycage.toolkit.cli import FILE, main
+from jellycage.toolkit.console import Console, Progress, console_of, progress_of, talk_options
+from jellycage.toolkit.json_values import plain
 
 main.help = main.help.replace(
     "Strictly bounding simulation cages around any surface mesh.",
@@ -106,7 +106,7 @@ def bake(context, scene, dry_run, seed, **options):
     Frames go to a cache folder as they are finished. Ctrl-C keeps them, and
     --resume continues. All keys of a scene are in docs/scene_file.md.
     """
-    from sim.scene_file import read_scene_file
+    from jellycage.sim.scene.scene_file import read_scene_file
 
     console = console_of(context)
     entry = read_scene_file(scene)
@@ -148,7 +148,7 @@ def drop(context, mesh, preset, height, resolution, element, surface, **options)
 @click.pass_context
 def presets(context):
     """What bodies can be made of, and how finely scenes are cut up."""
-    from sim.presets import PRESETS, QUALITIES, preset_material
+    from jellycage.sim.soft.presets import PRESETS, QUALITIES, preset_material
 
     console = console_of(context)
     rows, lines = {}, ["preset    sag    Young modulus at 0.2 m, 2 m     what it is"]
@@ -175,8 +175,8 @@ def check(context, source):
     if source.suffix.lower() not in SCENE_SUFFIXES:
         context.invoke(toolkit_cli.check, mesh=source)
         return
-    from sim.scene_file import read_scene_file
-    from sim.shot import build_shot
+    from jellycage.sim.scene.build import build_shot
+    from jellycage.sim.scene.scene_file import read_scene_file
 
     console = console_of(context)
     with progress_of(console) as progress:
@@ -198,8 +198,8 @@ def convert(context, source, target, up_axis, scale):
     if not source.is_dir():
         context.invoke(toolkit_cli.convert, source=source, target=target)
         return
-    from sim.cache import open_cache
-    from sim.export.files import Export, write_export
+    from jellycage.sim.bake.cache import open_cache
+    from jellycage.sim.bake.exports import Export, write_export
 
     console = console_of(context)
     export = Export(target, up_axis, scale)
@@ -217,7 +217,7 @@ def convert(context, source, target, up_axis, scale):
 @click.pass_context
 def demo(context):
     """Drop the sample bear into the current folder: Alembic, OBJ files and a GIF."""
-    from toolkit.samples import sample_path
+    from jellycage.toolkit.samples import sample_path
 
     console = console_of(context)
     scene = _demo_scene(sample_path())
@@ -240,7 +240,7 @@ def demo(context):
 
 def _demo_scene(mesh: Path):
     """The bear leans back as it falls, lands on its seat, and rocks until it sits. Gummy is firmer than jelly."""
-    from sim.scene_file import scene_of
+    from jellycage.sim.scene.scene_file import scene_of
 
     body = {
         "mesh": str(mesh),
@@ -255,8 +255,8 @@ def _demo_scene(mesh: Path):
 
 def _dropped(mesh: Path, preset: str, height, resolution, element, surface):
     """A scene in which a mesh falls on the floor."""
-    from sim.scene_file import scene_of
-    from toolkit.mesh_io import read_mesh
+    from jellycage.sim.scene.scene_file import scene_of
+    from jellycage.toolkit.mesh.mesh_io import read_mesh
 
     low, high = read_mesh(mesh).bounds()
     fall = float(high[2] - low[2]) if height is None else height
@@ -281,8 +281,8 @@ def _changed(scene, options: dict[str, Any]):
 
 def _job(context, scene, options: dict[str, Any]):
     """The job that a scene and the options ask for."""
-    from sim.export.files import Export
-    from sim.job import Job
+    from jellycage.sim.bake.exports import Export
+    from jellycage.sim.bake.job import Job
 
     scene = _changed(scene, options)
     outputs = list(options.get("outputs") or ([scene.output.path] if scene.output.path else []))
@@ -316,8 +316,8 @@ def _job(context, scene, options: dict[str, Any]):
 
 def _run(context, console: Console, scene, options) -> dict[str, Any]:
     """Bake a scene with the options of a command."""
-    from sim.job import run_job
-    from sim.warm_up import start_warm_up
+    from jellycage.sim.bake.job import run_job
+    from jellycage.sim.warm_up import start_warm_up
 
     job = _job(context, scene, options)
     job.check()
@@ -337,8 +337,8 @@ def _run(context, console: Console, scene, options) -> dict[str, Any]:
 
 def _describe(console: Console, scene, path):
     """What --dry-run says."""
-    from sim.rigid_shot import RigidRun
-    from sim.shot import build_shot
+    from jellycage.sim.scene.build import build_shot
+    from jellycage.sim.scene.rigid_run import RigidRun
 
     with progress_of(console) as progress:
         shot = build_shot(scene, progress=progress)

@@ -1,6 +1,6 @@
 """Compile the simulator's kernels in a process of their own, while a cage is being built in another.
 
-    python -m sim.warm_up tet|hex           until stdin ends
+    python -m jellycage.sim.warm_up tet|hex           until stdin ends
 
 On the first run of an installation half of the waiting is compiling; two cores can share it.
 """
@@ -14,16 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
+from jellycage.toolkit.cage.element_tables import CUBE_CORNERS
+
 TET = np.array([[0, 1, 2, 3]])
 HEX = np.array([[0, 1, 2, 3, 4, 5, 6, 7]])
-CORNERS = np.array(
-    [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]], float
-)
+CORNERS = CUBE_CORNERS.astype(float)
 
 
 def compile_step(element: str) -> None:
     """Step one element, turned inside out, on the ground: that compiles all that a bake needs."""
-    from sim import Cage, ImplicitEuler, NeoHookean, SoftBody, ground, start_state
+    from jellycage.sim import Cage, ImplicitEuler, NeoHookean, SoftBody, ground, start_state
 
     cage = Cage(CORNERS[[0, 1, 3, 4]], TET) if element == "tet" else Cage(CORNERS, HEX)
     body = SoftBody(cage, NeoHookean(), start=cage.nodes * [-1.0, 1.0, 1.0])
@@ -33,10 +33,10 @@ def compile_step(element: str) -> None:
 
 def compile_outputs() -> None:
     """Draw and write one triangle."""
-    from sim.export.alembic import AlembicWriter
-    from sim.export.frames import ExportMesh
-    from toolkit.gif_file import write_gif
-    from toolkit.picture import Shape, render
+    from jellycage.sim.export.alembic import AlembicWriter
+    from jellycage.sim.export.frames import ExportMesh
+    from jellycage.toolkit.picture.gif_file import write_gif
+    from jellycage.toolkit.picture.picture import Shape, render
 
     points, faces = CORNERS[:3], np.array([[0, 1, 2]])
     with tempfile.TemporaryDirectory() as folder:
@@ -48,7 +48,7 @@ def compile_outputs() -> None:
 
 def start_warm_up(element: str) -> subprocess.Popen | None:
     """Start compiling beside this process; None where that would not help."""
-    from toolkit.compile_kernels import CACHE_FOLDER
+    from jellycage.toolkit.compile_kernels import CACHE_FOLDER
 
     marker = None if CACHE_FOLDER is None else CACHE_FOLDER / f"warm_{element}"
     if marker is None or marker.exists() or (os.cpu_count() or 1) < 2:
@@ -56,7 +56,7 @@ def start_warm_up(element: str) -> subprocess.Popen | None:
     # This process may have its packages from anywhere, and the folder it was started in may hold others of their names.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(
-        [sys.executable, "-s", "-P", "-m", "sim.warm_up", element],
+        [sys.executable, "-s", "-P", "-m", "jellycage.sim.warm_up", element],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
@@ -73,7 +73,7 @@ def end_with_parent() -> None:
 
 def main() -> None:
     """Compile, and leave a mark that it is done."""
-    from toolkit.compile_kernels import CACHE_FOLDER
+    from jellycage.toolkit.compile_kernels import CACHE_FOLDER
 
     threading.Thread(target=end_with_parent, daemon=True).start()
     element = sys.argv[1]

@@ -1,13 +1,13 @@
 """The worker: bakes, and whatever else takes long, in a process of its own, for Blender and for farms.
 
-    python -m sim.worker JOB.json
+    python -m jellycage.sim.worker JOB.json
 
 The job is an object with a `task`; relative paths in it start at the job's folder.
 
     bake      (or no task) `scene` (a scene as in a scene file, or the path of one) and `cache` (a folder); optionally
               `exports` (a list of {path, up_axis, scale, body, placements}, see `export.files.Export`), `preview`,
               `report`, `velocities`, `resume` and `force`
-    cage      `mesh`, `asset` (.npz to write) and `settings`, see `toolkit.prepare.CageSettings`
+    cage      `mesh`, `asset` (.npz to write) and `settings`, see `jellycage.toolkit.prepare.CageSettings`
     export    `cache` and `exports`; with `partial` as far as it was baked
     check     nothing: drops a cube, and says with which versions
 
@@ -29,8 +29,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from sim.errors import SceneError, SimError
-from toolkit.errors import ToolkitError
+from jellycage.sim.errors import SceneError, SimError
+from jellycage.toolkit.errors import ToolkitError
 
 OK, INTERNAL, BAD_INPUT, INPUT_OUTPUT, INTERRUPTED = 0, 1, 3, 5, 130
 KEYS = {
@@ -82,9 +82,9 @@ def read_job(path: str | Path):
 
 
 def _task(task, values, path):
-    from sim.job import Job
-    from sim.scene_file import read_scene_file, scene_of
-    from sim.tasks import CageTask, ExportTask, SelfTest
+    from jellycage.sim.bake.job import Job
+    from jellycage.sim.bake.tasks import CageTask, ExportTask, SelfTest
+    from jellycage.sim.scene.scene_file import read_scene_file, scene_of
 
     folder = path.resolve().parent
     if task == "check":
@@ -108,7 +108,7 @@ def _task(task, values, path):
 
 
 def _exports(values, folder, path):
-    from sim.export.files import Export
+    from jellycage.sim.bake.exports import Export
 
     try:
         return tuple(
@@ -148,10 +148,10 @@ def main(arguments: list[str] | None = None) -> int:
             raise SceneError(
                 "expected one argument, the path of a job; see the head of sim/worker.py"
             )
-        from sim.job import COMPILING
-        from sim.warm_up import start_warm_up
-        from toolkit.compile_kernels import is_compiled
-        from toolkit.json_values import plain
+        from jellycage.sim.bake.job import COMPILING
+        from jellycage.sim.warm_up import start_warm_up
+        from jellycage.toolkit.compile_kernels import is_compiled
+        from jellycage.toolkit.json_values import plain
 
         job = read_job(arguments[0])
         threading.Thread(target=watch_stdin, args=(stop,), daemon=True).start()

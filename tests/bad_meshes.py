@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-import toolkit
+from jellycage import toolkit
 
 ROOT = Path(__file__).resolve().parent.parent
 REFUSED = {
@@ -59,7 +59,15 @@ def bad_mesh_rows(folder):
 def _row(path, name):
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "cage.npz"
-        command = [sys.executable, "-m", "toolkit.cli", "cage", str(path), "-o", str(target)]
+        command = [
+            sys.executable,
+            "-m",
+            "jellycage.toolkit.cli",
+            "cage",
+            str(path),
+            "-o",
+            str(target),
+        ]
         result = subprocess.run(
             [*command, "--json", "--progress", "none"],
             cwd=ROOT,

@@ -9,9 +9,8 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
 
-from toolkit.outer_faces import HEX_FACES
-from toolkit.quality import face_numbers
-from toolkit.tet_cage import FACE_CORNERS
+from jellycage.toolkit.asset.quality import face_numbers
+from jellycage.toolkit.cage.element_tables import HEX_FACES, TET_FACES
 
 
 def ray_hit(vertices, faces, origin, direction):
@@ -70,7 +69,7 @@ class CagePaths:
         np.maximum.at(high, number.ravel(), cells)
         self.is_shared = (low != high)[number]
         self.faces = number
-        table = FACE_CORNERS if asset.element == "tet" else HEX_FACES
+        table = TET_FACES if asset.element == "tet" else HEX_FACES
         self.middle = np.empty((count, 3))
         self.middle[number] = asset.cage_nodes[asset.elements[:, table]].mean(axis=2)
         self.graph = self._graph(count)

@@ -3,8 +3,7 @@
 import numpy as np
 from shapes import box, subdivided
 
-import sim
-import toolkit
+from jellycage import sim, toolkit
 
 
 def caged_beam_sag(element: str, resolution: int) -> float:

@@ -20,8 +20,7 @@ import numpy as np
 from beams import beam_hexes, beam_tets
 from shapes import ball, torus
 
-import sim
-import toolkit
+from jellycage import sim, toolkit
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_meshes"
 BEAMS = {"tets": beam_tets, "hexes": beam_hexes}

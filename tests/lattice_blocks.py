@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from toolkit.lattice import TET_CORNERS
+from jellycage.toolkit.cage.lattice import TET_CORNERS
 
 
 def lattice_block(size):

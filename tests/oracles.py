@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from toolkit.lattice import TET_CORNERS
+from jellycage.toolkit.cage.lattice import TET_CORNERS
 
 FACES = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
 """Corners of the face opposite each corner of a tet."""

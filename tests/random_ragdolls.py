@@ -14,16 +14,17 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "tests")]
 
-from sim import colliders, quaternions  # noqa: E402
-from sim.errors import SolverError  # noqa: E402
-from sim.ragdoll.bones import BoneEntry  # noqa: E402
-from sim.ragdoll.character import Character  # noqa: E402
-from sim.ragdoll.humanoid import humanoid  # noqa: E402
-from sim.ragdoll.ragdoll import SPINES, RagdollSettings, build_ragdoll  # noqa: E402
-from sim.ragdoll.simulation import ragdoll_world  # noqa: E402
-from sim.rigid.static_mesh import StaticMesh  # noqa: E402
+from jellycage.sim.errors import SolverError  # noqa: E402
+from jellycage.sim.maths import quaternions  # noqa: E402
+from jellycage.sim.ragdoll.bones import BoneEntry  # noqa: E402
+from jellycage.sim.ragdoll.character import Character  # noqa: E402
+from jellycage.sim.ragdoll.humanoid import humanoid  # noqa: E402
+from jellycage.sim.ragdoll.ragdoll import SPINES, RagdollSettings, build_ragdoll  # noqa: E402
+from jellycage.sim.ragdoll.simulation import ragdoll_world  # noqa: E402
+from jellycage.sim.shapes import colliders  # noqa: E402
+from jellycage.sim.shapes.static_mesh import StaticMesh  # noqa: E402
 
 FPS, SECONDS = 24.0, 5.0
 GAP = 0.01  # of the length of the bone: more is too much for a joint at rest

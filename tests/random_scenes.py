@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "tests")]
 
 from beams import beam_hexes, beam_tets  # noqa: E402
 
-import sim  # noqa: E402
+from jellycage import sim  # noqa: E402
 
 SETTLING = 2.0  # time after the last load [s]
 REACH = 10.0  # sizes beyond rest pose, targets and ballistic flight that a node may stray
@@ -49,7 +49,7 @@ class Outcome:
 @cache
 def bear(element: str):
     """A cage with limbs, from the sample mesh."""
-    import toolkit
+    from jellycage import toolkit
 
     mesh = toolkit.read_mesh(ROOT / "sample_meshes" / "gummy_bear.obj")
     return toolkit.build_cage(mesh, resolution=7, element=element)

@@ -3,8 +3,8 @@
 import numpy as np
 from shapes import ball
 
-import toolkit
-from toolkit.asset import Asset
+from jellycage import toolkit
+from jellycage.toolkit.asset.asset import Asset
 
 
 def tet_asset(**changes) -> Asset:

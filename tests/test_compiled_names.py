@@ -4,7 +4,7 @@ from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
-from toolkit.compile_kernels import CALLED
+from jellycage.toolkit.compile_kernels import CALLED
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -14,7 +14,9 @@ def compiled():
     found = {}
     for package in ("toolkit", "sim"):
         for path in sorted((ROOT / package).rglob("*_kernels.py")):
-            module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+            module = import_module(
+                ".".join(("jellycage", *path.relative_to(ROOT).with_suffix("").parts))
+            )
             for value in vars(module).values():
                 function = getattr(value, "py_func", None)
                 if function is not None:

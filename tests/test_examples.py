@@ -32,7 +32,7 @@ def test_a_python_example_runs(snippet, checkout):
 
 
 def test_the_command_lines_run_in_order(checkout):
-    from sim.cli import main
+    from jellycage.sim.cli import main
 
     Path("shot.toml").write_text(SCENES[0], encoding="utf-8")
     for line in COMMANDS:

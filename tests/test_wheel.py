@@ -41,9 +41,9 @@ def wheel(tmp_path_factory):
 def test_the_wheel_holds_the_packages_and_one_sample(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
-    assert {name.split("/")[0] for name in names} == {"toolkit", "sim"}
+    assert {name.split("/")[0] for name in names} == {"jellycage"}
     meshes = [name for name in names if not name.endswith(".py")]
-    assert meshes == ["toolkit/sample_meshes/gummy_bear.obj"]
+    assert meshes == ["jellycage/toolkit/sample_meshes/gummy_bear.obj"]
     assert wheel.stat().st_size < 2_000_000
 
 

@@ -18,15 +18,15 @@ import meshio
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "tests")]
 
 from bad_meshes import bad_mesh_rows  # noqa: E402
 from cage_paths import CagePaths, close_but_far, ray_hit  # noqa: E402
 from solid_parts import solid_part_count  # noqa: E402
 
-import toolkit  # noqa: E402
-from toolkit.quality import check_cage  # noqa: E402
-from toolkit.repair import solid_of  # noqa: E402
+from jellycage import toolkit  # noqa: E402
+from jellycage.toolkit.asset.quality import check_cage  # noqa: E402
+from jellycage.toolkit.mesh.repair import solid_of  # noqa: E402
 
 RESOLUTIONS = (8, 16, 32)
 KINDS = {
@@ -254,7 +254,14 @@ def verify_round_trip(files, out):
 
 
 def _jellycage(*arguments, check=True, env=None):
-    command = [sys.executable, "-m", "toolkit.cli", *map(str, arguments), "--progress", "none"]
+    command = [
+        sys.executable,
+        "-m",
+        "jellycage.toolkit.cli",
+        *map(str, arguments),
+        "--progress",
+        "none",
+    ]
     return subprocess.run(command, cwd=ROOT, env=env, check=check, capture_output=True, text=True)
 
 

@@ -15,18 +15,17 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / folder) for folder in ("", "tests")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("tests",)]
 
 from beams import beam_hexes, beam_tets  # noqa: E402
 from caged_beam import caged_beam_sag  # noqa: E402
 from shapes import ball, box  # noqa: E402
 from verify import Report  # noqa: E402
 
-import sim  # noqa: E402
-import toolkit  # noqa: E402
-from sim.cache import open_cache  # noqa: E402
-from sim.colliders import turn_to  # noqa: E402
-from sim.presets import PRESETS, QUALITIES, preset_material, substeps_for  # noqa: E402
+from jellycage import sim, toolkit  # noqa: E402
+from jellycage.sim.bake.cache import open_cache  # noqa: E402
+from jellycage.sim.shapes.colliders import turn_to  # noqa: E402
+from jellycage.sim.soft.presets import PRESETS, QUALITIES, preset_material, substeps_for  # noqa: E402
 
 GRAVITY = (0.0, 0.0, -9.81)
 FRICTION = 0.5
@@ -160,10 +159,9 @@ def verify_demo(out):
     """What `make demo` shows, in a folder of its own with nothing compiled."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder) / "compiled")}
-        environment["PYTHONPATH"] = str(ROOT)
         began = time.perf_counter()
         done = subprocess.run(
-            [sys.executable, "-m", "sim.cli", "demo", "--json", "-q"],
+            [sys.executable, "-m", "jellycage.sim.cli", "demo", "--json", "-q"],
             cwd=folder,
             env=environment,
             capture_output=True,

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-folders = ("", "tests", "tests/test_toolkit/test_collision")
+folders = ("tests", "tests/test_toolkit/test_collision")
 sys.path[:0] = [str(ROOT / folder) for folder in folders]
 
 import test_clip  # noqa: E402
@@ -23,9 +23,9 @@ from collision_claims import measure  # noqa: E402
 from shapes import ball  # noqa: E402
 from verify import Report, mesh_files  # noqa: E402
 
-import toolkit  # noqa: E402
-from toolkit.collision.posed import pose  # noqa: E402
-from toolkit.smooth_embedding import METHODS, smooth_embedding  # noqa: E402
+from jellycage import toolkit  # noqa: E402
+from jellycage.toolkit.collision.posed import pose  # noqa: E402
+from jellycage.toolkit.embedding.smooth_embedding import METHODS, smooth_embedding  # noqa: E402
 
 KINDS = {
     "tets": {},

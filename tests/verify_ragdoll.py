@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-folders = ("", "tests", "tests/test_sim/test_rigid", "tests/test_sim/test_ragdoll")
+folders = ("tests", "tests/test_sim/test_rigid", "tests/test_sim/test_ragdoll")
 sys.path[:0] = [str(ROOT / folder) for folder in folders]
 
 import test_joints  # noqa: E402
@@ -23,7 +23,7 @@ import test_world  # noqa: E402
 from random_ragdolls import GAP, REACH, drop  # noqa: E402
 from verify import Report  # noqa: E402
 
-from sim.ragdoll.ragdoll import SPINES  # noqa: E402
+from jellycage.sim.ragdoll.ragdoll import SPINES  # noqa: E402
 
 DROPS = 200
 

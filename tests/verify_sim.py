@@ -11,16 +11,18 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / folder) for folder in ("", "tests", "tests/test_sim", "benchmarks")]
+sys.path[:0] = [
+    str(ROOT / folder) for folder in ("tests", "tests/test_sim/test_solvers", "benchmarks")
+]
 
 import degeneration  # noqa: E402
 from beams import beam_hexes, beam_tets, end_nodes  # noqa: E402
 from elastic_reference import linear_displacement, tip_displacement  # noqa: E402
 from random_scenes import run_scenes, summary  # noqa: E402
-from test_implicit import frequency, plucked_beam, recurrence  # noqa: E402
+from test_implicit_euler import frequency, plucked_beam, recurrence  # noqa: E402
 from verify import Report  # noqa: E402
 
-import sim  # noqa: E402
+from jellycage import sim  # noqa: E402
 
 LAWS = (sim.Corotated, sim.NeoHookean)
 

@@ -6,28 +6,28 @@ The names are imported when they are first used, so that the command line answer
 from importlib import import_module
 
 _HOME = {
-    "Asset": "asset",
+    "Asset": "asset.asset",
     "AssetError": "errors",
     "MeshError": "errors",
     "SettingsError": "errors",
     "ToolkitError": "errors",
-    "TriMesh": "mesh",
+    "TriMesh": "mesh.mesh",
     "all_hits": "collision.queries",
     "are_inside": "collision.queries",
     "build_cage": "prepare",
-    "cage_mesh": "cage_export",
+    "cage_mesh": "asset.cage_export",
     "cast_rays": "collision.queries",
-    "check_cage": "quality",
+    "check_cage": "asset.quality",
     "closest_points": "collision.queries",
     "intersecting_pairs": "collision.queries",
-    "load_asset": "asset_file",
-    "mesh_report": "repair",
+    "load_asset": "asset.asset_file",
+    "mesh_report": "mesh.repair",
     "pose": "collision.posed",
-    "read_mesh": "mesh_io",
-    "save_asset": "asset_file",
-    "to_meshio": "mesh",
-    "to_trimesh": "mesh",
-    "write_cage": "cage_export",
+    "read_mesh": "mesh.mesh_io",
+    "save_asset": "asset.asset_file",
+    "to_meshio": "mesh.mesh",
+    "to_trimesh": "mesh.mesh",
+    "write_cage": "asset.cage_export",
 }
 
 __all__ = list(_HOME)
@@ -35,8 +35,8 @@ __all__ = list(_HOME)
 
 def __getattr__(name: str):
     if name not in _HOME:
-        raise AttributeError(f"module 'toolkit' has no attribute {name!r}")
-    return getattr(import_module(f"toolkit.{_HOME[name]}"), name)
+        raise AttributeError(f"module 'jellycage.toolkit' has no attribute {name!r}")
+    return getattr(import_module(f"jellycage.toolkit.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

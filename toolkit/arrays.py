@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toolkit.errors import MeshError
+from jellycage.toolkit.errors import MeshError
 
 
 def frozen(array: NDArray) -> NDArray:

@@ -8,12 +8,12 @@ from typing import Any
 import click
 from click.shell_completion import get_completion_class
 
-from toolkit.atomic_file import check_writable
-from toolkit.cage_files import Outputs, write_outputs
-from toolkit.console import OneLineErrors, console_of, progress_of, talk_options
-from toolkit.errors import MeshError
-from toolkit.json_values import plain
-from toolkit.version import VERSION
+from jellycage.toolkit.atomic_file import check_writable
+from jellycage.toolkit.cli_cage import Outputs, write_outputs
+from jellycage.toolkit.console import OneLineErrors, console_of, progress_of, talk_options
+from jellycage.toolkit.errors import MeshError
+from jellycage.toolkit.json_values import plain
+from jellycage.toolkit.version import VERSION
 
 FILE = click.Path(path_type=Path)
 
@@ -35,9 +35,9 @@ def main():
 @click.pass_context
 def info(context, mesh):
     """What a mesh is: counts, size, closed?, components, genus, problems; or what is inside an asset."""
-    from toolkit.asset_file import is_asset_file
-    from toolkit.mesh_io import read_mesh
-    from toolkit.repair import mesh_report
+    from jellycage.toolkit.asset.asset_file import is_asset_file
+    from jellycage.toolkit.mesh.mesh_io import read_mesh
+    from jellycage.toolkit.mesh.repair import mesh_report
 
     console = console_of(context)
     if mesh.suffix.lower() == ".npz" and is_asset_file(mesh):
@@ -52,8 +52,8 @@ def info(context, mesh):
 
 
 def _asset_info(console, path: Path) -> None:
-    from toolkit.asset_facts import asset_facts
-    from toolkit.asset_file import load_asset
+    from jellycage.toolkit.asset.asset_facts import asset_facts
+    from jellycage.toolkit.asset.asset_file import load_asset
 
     asset = load_asset(path)
     facts = asset_facts(asset)
@@ -68,8 +68,8 @@ def _asset_info(console, path: Path) -> None:
 @click.pass_context
 def check(context, mesh):
     """What would go wrong with a mesh, and how to fix it; exit 0 or 3."""
-    from toolkit.mesh_io import read_mesh
-    from toolkit.repair import mesh_report, solid_of
+    from jellycage.toolkit.mesh.mesh_io import read_mesh
+    from jellycage.toolkit.mesh.repair import mesh_report, solid_of
 
     console = console_of(context)
     problems: list[str] = []
@@ -144,7 +144,7 @@ def cage(
 @click.pass_context
 def demo(context):
     """Cage the sample bear into the current folder, with a picture."""
-    from toolkit.samples import sample_path
+    from jellycage.toolkit.samples import sample_path
 
     console = console_of(context)
     outputs = Outputs(Path("gummy_bear_cage.npz"), Path("gummy_bear_cage.png"))
@@ -167,8 +167,8 @@ def demo(context):
 @click.pass_context
 def convert(context, source, target):
     """Turn an asset into .vtk, .vtu or .msh (the cage) or .obj (the surface)."""
-    from toolkit.asset_file import load_asset
-    from toolkit.cage_export import check_suffix, write_cage
+    from jellycage.toolkit.asset.asset_file import load_asset
+    from jellycage.toolkit.asset.cage_export import check_suffix, write_cage
 
     console = console_of(context)
     check_suffix(target)

@@ -25,7 +25,7 @@ def kernel_digest() -> str:
     root = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256(f"{sys.version_info[:2]} {numba.__version__}".encode())
     for package in PACKAGES:
-        sources = [*(root / package).rglob("*_kernels.py"), *(root / package).glob("lattice.py")]
+        sources = [*(root / package).rglob("*_kernels.py"), *(root / package).rglob("lattice.py")]
         for path in sorted(sources):
             digest.update(path.relative_to(root).as_posix().encode())
             digest.update(path.read_bytes())

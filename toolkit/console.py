@@ -14,8 +14,8 @@ from typing import Any
 
 import click
 
-from toolkit.errors import ToolkitError
-from toolkit.json_values import plain
+from jellycage.toolkit.errors import ToolkitError
+from jellycage.toolkit.json_values import plain
 
 EXIT_INTERNAL = 1
 EXIT_USAGE = 2
@@ -119,7 +119,7 @@ class Progress:
 
 def progress_of(console: Console) -> Progress:
     """Progress as the user asked for it, with a note if kernels have to be compiled first."""
-    from toolkit.compile_kernels import is_compiled
+    from jellycage.toolkit.compile_kernels import is_compiled
 
     return Progress(console.progress, "" if is_compiled() else COMPILING)
 

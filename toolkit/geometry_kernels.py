@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from toolkit.compile_kernels import njit_called
+from jellycage.toolkit.compile_kernels import njit_called
 
 
 @njit_called

@@ -6,23 +6,24 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from toolkit.arrays import ragged
-from toolkit.asset import Asset
-from toolkit.collision.clip import CutError, clip
-from toolkit.collision.patches import lay_out
-from toolkit.collision.surface import CollisionSurface
-from toolkit.embedding import EMPTY, Embedding, embed
-from toolkit.errors import SettingsError
-from toolkit.hex_cage import CORNERS, Hexes, hexes_of, tets_of_hexes
-from toolkit.mesh import TriMesh, as_mesh
-from toolkit.odt import fitted
-from toolkit.quality import check_cage
-from toolkit.repair import Solid, solid_of
-from toolkit.smooth_embedding import METHODS, with_smooth_embedding
-from toolkit.split import Elements, fragment_sides, split_solid, whole_tets
-from toolkit.surface_kernels import Surface, find_vertex_elements
-from toolkit.tet_cage import FaceNeighbours, face_neighbours, tet_volumes
-from toolkit.voxels import Grid, grid_around, surface_in_grid
+from jellycage.toolkit.arrays import ragged
+from jellycage.toolkit.asset.asset import Asset
+from jellycage.toolkit.asset.quality import check_cage
+from jellycage.toolkit.cage.element_tables import CUBE_CORNERS
+from jellycage.toolkit.cage.hex_cage import Hexes, hexes_of, tets_of_hexes
+from jellycage.toolkit.cage.lattice_surface_kernels import Surface, find_vertex_elements
+from jellycage.toolkit.cage.odt import fitted
+from jellycage.toolkit.cage.split import Elements, fragment_sides, split_solid, whole_tets
+from jellycage.toolkit.cage.tet_cage import FaceNeighbours, face_neighbours, tet_volumes
+from jellycage.toolkit.cage.voxels import Grid, grid_around, surface_in_grid
+from jellycage.toolkit.collision.clip import CutError, clip
+from jellycage.toolkit.collision.patches import lay_out
+from jellycage.toolkit.collision.surface import CollisionSurface
+from jellycage.toolkit.embedding.embedding import EMPTY, Embedding, embed
+from jellycage.toolkit.embedding.smooth_embedding import METHODS, with_smooth_embedding
+from jellycage.toolkit.errors import SettingsError
+from jellycage.toolkit.mesh.mesh import TriMesh, as_mesh
+from jellycage.toolkit.mesh.repair import Solid, solid_of
 
 ATTEMPTS = 8
 """How often the lattice is shifted when a mesh falls exactly on it."""
@@ -203,7 +204,7 @@ def _tet_asset(mesh, solid, grid, elements, nodes, embedding: Embedding, setting
 def _hex_asset(mesh, solid, grid, surface, elements, hexes: Hexes, embedding, settings):
     element = hexes.of_element[embedding.element]
     at = surface.points - hexes.nodes[hexes.hexes[element, 0]]
-    weights = np.prod(np.where(CORNERS == 1, at[:, None], 1.0 - at[:, None]), axis=2)
+    weights = np.prod(np.where(CUBE_CORNERS == 1, at[:, None], 1.0 - at[:, None]), axis=2)
     volume = embedding.fill * tet_volumes(elements.nodes, elements.tets)
     fill = np.bincount(hexes.of_element, volume, minlength=len(hexes.hexes))
     moment = [

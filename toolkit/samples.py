@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from toolkit.errors import MeshError
+from jellycage.toolkit.errors import MeshError
 
 DEMO_MESH = "gummy_bear.obj"
 

@@ -1,6 +1,6 @@
 """Union-find over integers, and search in sorted keys."""
 
-from toolkit.compile_kernels import njit_called
+from jellycage.toolkit.compile_kernels import njit_called
 
 
 @njit_called

@@ -17,4 +17,4 @@ if __name__ == "__main__":
     packages = os.environ.get("JELLYCAGE_PACKAGES")
     if packages:
         sys.path.insert(1, packages)
-    runpy.run_module("sim.worker", run_name="__main__", alter_sys=True)
+    runpy.run_module("jellycage.sim.worker", run_name="__main__", alter_sys=True)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.bodies import SoftBody
-from sim.colliders import Collider, ColliderArrays, collider_arrays
-from sim.contact.detection_kernels import find_contacts
-from sim.contact.points import contact_points
-from sim.contact.response_kernels import Touch
-from toolkit.arrays import frozen
+from jellycage.sim.contact.contact_points import contact_points
+from jellycage.sim.contact.detection_kernels import find_contacts
+from jellycage.sim.contact.response_kernels import Touch
+from jellycage.sim.shapes.colliders import Collider, ColliderArrays, collider_arrays
+from jellycage.sim.soft.body import SoftBody
+from jellycage.sim.soft.state import Grips
 
 STIFFNESS = 100.0  # k in effective masses over dt^2: a body at rest sinks in by little
 LIGHT = 0.25  # of the mean effective mass: points are not taken to be lighter
@@ -26,24 +26,6 @@ MARGIN = 0.002  # of the body's size: how near a predicted point must come to be
 RESTING = 20.0  # [m/s^2]: a speed that this acceleration makes in a step is no impact
 SAME_SIDE = 0.5  # cosine between the normals of a contact in two steps, unless it changed sides
 PUSH_OUT = 0.5  # sizes per second at which a body that starts inside a collider is pushed out
-
-
-@dataclass(frozen=True, eq=False)
-class Grips:
-    """What contacts remember from one step to the next, sorted by key."""
-
-    key: NDArray[np.int64]
-    """Collider times the number of contact points, plus the point, shape (c,)."""
-    drag: NDArray[np.float64]
-    """Force of each bristle on its collider, along the plane [N], shape (c, 3)."""
-    plane: NDArray[np.float64]
-    """Normal and offset of the plane in the collider's own space, shape (c, 4)."""
-
-    def __len__(self):
-        return len(self.key)
-
-
-NO_GRIPS = Grips(frozen(np.zeros(0, np.int64)), frozen(np.zeros((0, 3))), frozen(np.zeros((0, 4))))
 
 
 def no_touch(width: int = 4) -> Touch:

@@ -1,7 +1,7 @@
 """Which points of a body meet which colliders during a step, and in which plane."""
 
-from sim.contact.distance_kernels import tangent_plane
-from toolkit.compile_kernels import njit, njit_called
+from jellycage.sim.shapes.signed_distance_kernels import tangent_plane
+from jellycage.toolkit.compile_kernels import njit, njit_called
 
 
 @njit_called

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolkit.compile_kernels import njit_called, njit_inside
+from jellycage.toolkit.compile_kernels import njit_called, njit_inside
 
 SETTLED = 0.01  # a change of the forces below this fraction is not worth another pass
 MOST_MOVES = 30  # by which points that are still too deep are moved out

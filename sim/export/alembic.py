@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.errors import SettingsError
-from sim.export.digest_kernels import find_bounds
-from sim.export.frames import AXES, ExportMesh, FileWriter
-from sim.export.ogawa import Archive, Compound, Object, Samples
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.export.digest_kernels import find_bounds
+from jellycage.sim.export.frames import AXES, ExportMesh, FileWriter
+from jellycage.sim.export.ogawa import Archive, Compound, Object, Samples
 
 POLYMESH = "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1"
 POLYMESH_OBJECT = f"{POLYMESH};schemaObjTitle=AbcGeom_PolyMesh_v1:.geom"

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import SettingsError
-from sim.quaternions import as_matrices, inverse, product, turned
-from sim.ragdoll.character import Character
-from sim.ragdoll.motion import Motion
-from sim.schema import shown
-from toolkit.atomic_file import atomic_file
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.maths.quaternions import as_matrices, inverse, product, turned
+from jellycage.sim.ragdoll.character import Character
+from jellycage.sim.ragdoll.motion import Motion
+from jellycage.sim.schema.schema import shown
+from jellycage.toolkit.atomic_file import atomic_file
 
 UP_AXES = {
     "Y": np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]),

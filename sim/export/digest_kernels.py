@@ -6,7 +6,7 @@ MurmurHash3, x64 128-bit variant (Austin Appleby, public domain), names the byte
 
 import numpy as np
 
-from toolkit.compile_kernels import njit
+from jellycage.toolkit.compile_kernels import njit
 
 WORD_BITS = np.uint64(64)
 BYTE_BITS = np.uint64(8)

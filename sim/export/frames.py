@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.errors import SettingsError
-from toolkit.arrays import frozen
-from toolkit.atomic_file import atomic_file
-from toolkit.mesh import TriMesh
+from jellycage.sim.errors import SettingsError
+from jellycage.toolkit.arrays import frozen
+from jellycage.toolkit.atomic_file import atomic_file
+from jellycage.toolkit.mesh.mesh import TriMesh
 
 AXES = {"Z": ((0, 1.0), (1, 1.0), (2, 1.0)), "Y": ((0, 1.0), (2, 1.0), (1, -1.0))}
 """For each way up: our axis, and its sign, that each axis of the file is taken from."""

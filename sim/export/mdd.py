@@ -15,8 +15,8 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import SettingsError
-from sim.export.frames import ExportMesh, FileWriter
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.export.frames import ExportMesh, FileWriter
 
 HEADER = Struct(">ii")
 TIME_BYTES, POINT_BYTES = 4, 12

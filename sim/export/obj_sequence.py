@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.export.frames import ExportMesh, FrameWriter
-from toolkit.atomic_file import atomic_file, check_writable
+from jellycage.sim.export.frames import ExportMesh, FrameWriter
+from jellycage.toolkit.atomic_file import atomic_file, check_writable
 
 EXACT, UNIT_LENGTH = "%.9g", "%.6g"
 """Number formats: every bit of a float32, and enough for a direction."""

@@ -22,8 +22,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sim.export.digest_kernels import find_chained, find_murmur, find_spooky
-from toolkit.arrays import frozen
+from jellycage.sim.export.digest_kernels import find_chained, find_murmur, find_spooky
+from jellycage.toolkit.arrays import frozen
 
 MAGIC, CONTAINER_VERSION = b"Ogawa", b"\x00\x01"
 IN_WORK, COMPLETE = b"\x00", b"\xff"

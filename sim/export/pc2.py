@@ -11,8 +11,8 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import SettingsError
-from sim.export.frames import FileWriter
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.export.frames import FileWriter
 
 HEADER = Struct("<12siiffi")
 MAGIC = b"POINTCACHE2\0"

@@ -9,8 +9,8 @@ well than neo-Hookean; a Poisson ratio above 0.45 makes coarse tets stiff.
 
 from dataclasses import dataclass
 
-from sim.materials.elastic import Elastic
-from sim.materials.gradients_kernels import COROTATED
+from jellycage.sim.materials.elastic import Elastic
+from jellycage.sim.materials.laws_kernels import COROTATED
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """Linear co-rotated elasticity on one deformation gradient. Parameters: p0 = mu, p1 = lambda [Pa], p2 unused."""
 
-from toolkit.compile_kernels import njit_called
+from jellycage.toolkit.compile_kernels import njit_called
 
 
 @njit_called

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.errors import SettingsError
-from sim.materials.gradients_kernels import energies_and_stresses, hessians
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.materials.laws_kernels import energies_and_stresses, hessians
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ ratios mean equal stiffness at small strain, whichever the material.
 
 from dataclasses import dataclass
 
-from sim.materials.elastic import Elastic
-from sim.materials.gradients_kernels import NEO_HOOKEAN
-from sim.materials.neo_hookean_kernels import stable_parameters
+from jellycage.sim.materials.elastic import Elastic
+from jellycage.sim.materials.laws_kernels import NEO_HOOKEAN
+from jellycage.sim.materials.neo_hookean_kernels import stable_parameters
 
 
 @dataclass(frozen=True, eq=False)

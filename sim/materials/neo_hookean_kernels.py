@@ -2,8 +2,8 @@
 
 import math
 
-from sim.matrix_kernels import cofactor, determinant, squared_size
-from toolkit.compile_kernels import njit, njit_called
+from jellycage.sim.maths.matrix3_kernels import cofactor, determinant, squared_size
+from jellycage.toolkit.compile_kernels import njit, njit_called
 
 ORIGIN = 1.0  # delta in log(I_C + delta), Smith et al. 2018 eq. (13)
 

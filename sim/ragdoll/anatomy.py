@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sim import quaternions
-from sim.ragdoll import roles
-from sim.ragdoll.character import Character
-from sim.rigid.shapes import Box, Capsule, Hull, Shape
+from jellycage.sim.maths import quaternions
+from jellycage.sim.ragdoll import roles
+from jellycage.sim.ragdoll.character import Character
+from jellycage.sim.shapes.shapes import Box, Capsule, Hull, Shape
 
 # Radius of a limb as a share of its bone's length, of adults.
 THICKNESS = {

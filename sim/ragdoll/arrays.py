@@ -6,10 +6,10 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim import quaternions
-from sim.errors import SceneError
-from sim.schema_kinds import LARGEST
-from toolkit.arrays import frozen
+from jellycage.sim.errors import SceneError
+from jellycage.sim.maths import quaternions
+from jellycage.sim.schema.documents import as_numbers
+from jellycage.toolkit.arrays import frozen
 
 UNIT_TOLERANCE = 0.01  # quaternions further from length 1 are a mistake
 
@@ -43,33 +43,6 @@ def as_turns(values: ArrayLike, shape: tuple[int, ...], where: str) -> NDArray[n
         )
     q = np.where(off > 1e-12, q / length, q)
     return frozen(quaternions.continuous(q) if len(shape) == 2 else q)
-
-
-def as_numbers(values: ArrayLike, shape: tuple, where: str) -> NDArray[np.float64]:
-    """Finite float64 values of a shape (None: any size there), read-only."""
-    try:
-        result = np.asarray(values)
-    except ValueError:  # rows of different lengths
-        result = np.empty(0, object)
-    wanted = f"({', '.join('n' if size is None else str(size) for size in shape)})"
-    if result.dtype.kind not in "iuf":
-        raise SceneError(
-            f"{where}: expected numbers of shape {wanted}, got something else or rows of "
-            "different lengths; write every row with all its numbers"
-        )
-    fits = result.ndim == len(shape) and all(
-        size in (None, given) for size, given in zip(shape, result.shape, strict=True)
-    )
-    if not fits:
-        came = f"({', '.join(map(str, result.shape))})"
-        raise SceneError(
-            f"{where}: expected numbers of shape {wanted}, got {came}; add or remove rows"
-        )
-    if not (np.abs(result) <= LARGEST).all():
-        raise SceneError(
-            f"{where}: expected numbers within {LARGEST:g}, got NaN, infinity or more; correct them"
-        )
-    return frozen(result.astype(np.float64))
 
 
 def as_indices(values: ArrayLike, shape: tuple, count: int, where: str) -> NDArray[np.int32]:

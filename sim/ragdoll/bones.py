@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sim import quaternions
-from sim.errors import SceneError
-from sim.ragdoll.arrays import as_turns
-from sim.schema import NotTogether, key, shown
-from sim.schema_kinds import Choice, Kind, Number, Text, Vector
-from toolkit.arrays import frozen
+from jellycage.sim.errors import SceneError
+from jellycage.sim.maths import quaternions
+from jellycage.sim.ragdoll.arrays import as_turns
+from jellycage.sim.schema.schema import NotTogether, key, shown
+from jellycage.sim.schema.schema_kinds import Choice, Kind, Number, Text, Vector
+from jellycage.toolkit.arrays import frozen
 
 SHAPES = ("capsule", "box", "hull", "none")
 LEAST_LENGTH = 1e-6  # [m]; a shorter bone has none

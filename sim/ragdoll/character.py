@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import SceneError
-from sim.ragdoll.arrays import as_indices, as_numbers, as_turns, consecutive
-from sim.ragdoll.bones import BoneEntry, check_lengths, parents_of, rest_axes
-from sim.schema import shown
-from toolkit.arrays import frozen
+from jellycage.sim.errors import SceneError
+from jellycage.sim.ragdoll.arrays import as_indices, as_numbers, as_turns, consecutive
+from jellycage.sim.ragdoll.bones import BoneEntry, check_lengths, parents_of, rest_axes
+from jellycage.sim.schema.schema import shown
+from jellycage.toolkit.arrays import frozen
 
 EVEN_TOLERANCE = 1e-3  # between the largest and the least scale of a matrix that scales evenly
 MOST_WEIGHTS = 4

@@ -1,6 +1,6 @@
 """Character files: bones at rest and their animation in JSON, with the skin as arrays beside it.
 
-python -m sim.ragdoll.character_file [docs/character_file.md]     writes the page that describes every key
+python -m jellycage.sim.ragdoll.character_file [docs/character_file.md]     writes the page that describes every key
 """
 
 import os
@@ -13,15 +13,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import SceneError
-from sim.ragdoll.bones import BoneEntry
-from sim.ragdoll.character import Character, Skin
-from sim.ragdoll.documents import Names, Rows, Transform, read_document, write_document
-from sim.ragdoll.motion import MotionFile
-from sim.scene_file import FrameRange, _section
-from sim.schema import described, key, one_line, plain, read_table
-from sim.schema_kinds import Choice, ExistingFile, Number, Tables, Text
-from toolkit.atomic_file import atomic_file
+from jellycage.sim.errors import SceneError
+from jellycage.sim.ragdoll.bones import BoneEntry
+from jellycage.sim.ragdoll.character import Character, Skin
+from jellycage.sim.ragdoll.motion import MotionFile
+from jellycage.sim.schema.documents import (
+    Names,
+    Rows,
+    Transform,
+    read_document,
+    table_section,
+    write_document,
+)
+from jellycage.sim.schema.schema import described, key, one_line, plain, read_table
+from jellycage.sim.schema.schema_kinds import Choice, ExistingFile, FrameRange, Number, Tables, Text
+from jellycage.toolkit.atomic_file import atomic_file
 
 FORMAT, VERSION = "jellycage character", 1
 SKIN_ARRAYS = ("vertices", "faces", "bones", "weights")
@@ -193,18 +199,18 @@ def character_page() -> str:
         "A character file says what a ragdoll is made from: bones at rest, and the frames of animation up to the one",
         "at which the simulation takes over. It is JSON. Lengths are in metres, z is up, everything is in the world.",
         "The axes of a bone are Blender's: its local y runs from head to tail. Quaternions are (w, x, y, z).",
-        "This page is made by `python -m sim.ragdoll.character_file` from the table that checks the files.",
+        "This page is made by `python -m jellycage.sim.ragdoll.character_file` from the table that checks the files.",
         *("", "```json", *EXAMPLE.splitlines(), "```", "", "## The file"),
-        *_section(described(CharacterFile), ""),
+        *table_section(described(CharacterFile), ""),
         *(
             "",
             "# Motion files",
             "",
             "What a simulation gives back; JSON with the same conventions.",
         ),
-        *_section(described(MotionFile), "")[2:],
+        *table_section(described(MotionFile), "")[2:],
         *("", "# BVH", ""),
-        "`sim.export.bvh.write_bvh` writes a motion as BVH for other programs: y is up, one unit is a metre. Blender's",
+        "`jellycage.sim.write_bvh` writes a motion as BVH for other programs: y is up, one unit is a metre. Blender's",
         "importer (File, Import, Motion Capture) is right as it stands: Forward -Z, Up Y, Scale 1. Its Start Frame",
         "says at which frame the motion begins, for BVH does not.",
     ]

@@ -4,7 +4,7 @@ It faces -y and walks that way; its left side is at +x. Lengths of limbs are fra
 Contini 1966, "Body segment parameters", give them. The legs are solved backwards from feet that roll over heel and
 ball and stay where they are planted; everything else is a sum of a few waves in step with them.
 
-python -m sim.ragdoll.humanoid PATH     writes it, such as sample_meshes/walker.json
+python -m jellycage.sim.ragdoll.humanoid PATH     writes it, such as sample_meshes/walker.json
 """
 
 import sys
@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
-from sim.quaternions import about, of_matrices, product, turned
-from sim.ragdoll.bones import BoneEntry, roll_of
-from sim.ragdoll.character import Character
-from sim.ragdoll.character_file import write_character
+from jellycage.sim.maths.quaternions import about, of_matrices, product, turned
+from jellycage.sim.ragdoll.bones import BoneEntry, roll_of
+from jellycage.sim.ragdoll.character import Character
+from jellycage.sim.ragdoll.character_file import write_character
 
 CYCLE = 1.0  # [s], two steps
 STRIDE = 1.24  # [m] per cycle

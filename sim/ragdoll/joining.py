@@ -6,11 +6,11 @@ whatever the pose: hinges take their axis from where they are, and limits give w
 
 import numpy as np
 
-from sim import quaternions
-from sim.ragdoll.anatomy import Bearings
-from sim.ragdoll.character import Character
-from sim.ragdoll.limits import BACKWARD, FORWARD, limits_of
-from sim.rigid.joints import ConeTwist, Fixed, Hinge, Joint
+from jellycage.sim.maths import quaternions
+from jellycage.sim.ragdoll.anatomy import Bearings
+from jellycage.sim.ragdoll.character import Character
+from jellycage.sim.ragdoll.limits import BACKWARD, FORWARD, limits_of
+from jellycage.sim.rigid.joints import ConeTwist, Fixed, Hinge, Joint
 
 LEEWAY = np.radians(2.0)  # beyond the pose at the transition
 Y = np.array([0.0, 1.0, 0.0])

@@ -7,7 +7,7 @@ motion that physiotherapy goes by.
 
 from dataclasses import dataclass
 
-from sim.ragdoll import roles
+from jellycage.sim.ragdoll import roles
 
 FORWARD, BACKWARD, NOWHERE = "forward", "backward", ""
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import SceneError
-from sim.ragdoll.arrays import as_numbers, as_turns, consecutive
-from sim.ragdoll.documents import Names, Rows, read_document, write_document
-from sim.scene_file import FrameRange
-from sim.schema import key, read_table, shown
-from sim.schema_kinds import Choice, Number
+from jellycage.sim.errors import SceneError
+from jellycage.sim.ragdoll.arrays import as_numbers, as_turns, consecutive
+from jellycage.sim.schema.documents import Names, Rows, read_document, write_document
+from jellycage.sim.schema.schema import key, read_table, shown
+from jellycage.sim.schema.schema_kinds import Choice, FrameRange, Number
 
 FORMAT, VERSION = "jellycage motion", 1
 

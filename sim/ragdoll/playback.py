@@ -9,9 +9,9 @@ the expense of theirs (thesis 000, section 7.5).
 import numpy as np
 from numpy.typing import NDArray
 
-from sim import quaternions
-from sim.ragdoll.motion import Motion
-from sim.ragdoll.ragdoll import Ragdoll
+from jellycage.sim.maths import quaternions
+from jellycage.sim.ragdoll.motion import Motion
+from jellycage.sim.ragdoll.ragdoll import Ragdoll
 
 
 def motion_of(

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sim import quaternions
-from sim.errors import SettingsError
-from sim.ragdoll import roles
-from sim.ragdoll.anatomy import Bearings, bearings_of, body_shape, toe_shape
-from sim.ragdoll.character import Character
-from sim.ragdoll.joining import join
-from sim.rigid.bodies import RigidBody
-from sim.rigid.cores import shape_arrays
-from sim.rigid.detection import Detector
-from sim.rigid.joints import Ball, Joint
-from sim.rigid.rods import Rod
-from sim.rigid.static_mesh import mesh_arrays
-from toolkit.arrays import frozen
+from jellycage.sim.contact.convex.detection import Detector
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.maths import quaternions
+from jellycage.sim.ragdoll import roles
+from jellycage.sim.ragdoll.anatomy import Bearings, bearings_of, body_shape, toe_shape
+from jellycage.sim.ragdoll.character import Character
+from jellycage.sim.ragdoll.joining import join
+from jellycage.sim.rigid.body import RigidBody
+from jellycage.sim.rigid.joints import Ball, Joint
+from jellycage.sim.rigid.rods import Rod
+from jellycage.sim.shapes.cores import shape_arrays
+from jellycage.sim.shapes.static_mesh import mesh_arrays
+from jellycage.toolkit.arrays import frozen
 
 SPINES = ("rod", "joints", "ball")
 SHORT = 0.035  # bones shorter than this share of the character, and than most, ride on another body

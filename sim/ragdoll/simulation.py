@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.colliders import Collider, ground
-from sim.errors import SettingsError
-from sim.ragdoll.character import Character
-from sim.ragdoll.motion import Motion
-from sim.ragdoll.playback import motion_of
-from sim.ragdoll.ragdoll import Ragdoll, RagdollSettings, build_ragdoll
-from sim.rigid.bodies import RigidBody
-from sim.rigid.static_mesh import StaticMesh
-from sim.rigid.world import RigidSettings, RigidWorld
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.ragdoll.character import Character
+from jellycage.sim.ragdoll.motion import Motion
+from jellycage.sim.ragdoll.playback import motion_of
+from jellycage.sim.ragdoll.ragdoll import Ragdoll, RagdollSettings, build_ragdoll
+from jellycage.sim.rigid.body import RigidBody
+from jellycage.sim.rigid.world import RigidSettings, RigidWorld
+from jellycage.sim.shapes.colliders import Collider, ground
+from jellycage.sim.shapes.static_mesh import StaticMesh
 
 
 def ragdoll_world(

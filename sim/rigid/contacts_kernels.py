@@ -12,11 +12,11 @@ limited speed, so that overlaps do not become speed.
 
 import numpy as np
 
-from sim.rigid.broad_kernels import CONVEX
-from sim.rigid.joints_kernels import push_point
-from sim.rigid.matrix3_kernels import times3
-from sim.rigid.rotation_kernels import unrotate
-from toolkit.compile_kernels import njit_called
+from jellycage.sim.contact.convex.broad_kernels import CONVEX
+from jellycage.sim.maths.matrix3_array_kernels import times3
+from jellycage.sim.maths.quaternions_kernels import unrotate
+from jellycage.sim.rigid.joints_kernels import push_point
+from jellycage.toolkit.compile_kernels import njit_called
 
 PUSH_SPEED = 1.5  # [m/s] at which overlaps are taken apart
 PARTED = 0.35  # share of an overlap that a step takes apart

@@ -5,8 +5,8 @@ An island is what joints, rods and touching contacts connect; bodies that nothin
 
 import numpy as np
 
-from toolkit.compile_kernels import njit_called
-from toolkit.union_kernels import find_root, join
+from jellycage.toolkit.compile_kernels import njit_called
+from jellycage.toolkit.union_kernels import find_root, join
 
 APART = 0.05  # of what a sweep mends at most: a gap that keeps an island awake
 

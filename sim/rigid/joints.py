@@ -7,10 +7,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim import quaternions
-from sim.errors import SettingsError
-from sim.rigid.joints_kernels import BALL, CONE_TWIST, FIXED, HINGE
-from toolkit.arrays import frozen
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.maths import quaternions
+from jellycage.sim.rigid.joints_kernels import BALL, CONE_TWIST, FIXED, HINGE
+from jellycage.toolkit.arrays import frozen
 
 WORLD = -1
 """In place of a body: the joint hangs on the world."""

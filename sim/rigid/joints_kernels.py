@@ -24,9 +24,15 @@ the energy.
 
 import numpy as np
 
-from sim.rigid.matrix3_kernels import factor_rows, invert3, product_form, solve_rows, times3
-from sim.rigid.rotation_kernels import displace, fill_matrix, multiply, rotated
-from toolkit.compile_kernels import njit_called
+from jellycage.sim.maths.matrix3_array_kernels import (
+    factor_rows,
+    invert3,
+    product_form,
+    solve_rows,
+    times3,
+)
+from jellycage.sim.maths.quaternions_kernels import displace, fill_matrix, multiply, rotated
+from jellycage.toolkit.compile_kernels import njit_called
 
 BALL, HINGE, CONE_TWIST, FIXED = 0, 1, 2, 3
 MOST_PLACED = 0.2  # [rad] that one row corrects at once

@@ -11,9 +11,9 @@ which Newton's method solves for u. The rule is symmetric in time and keeps L ex
 
 import numpy as np
 
-from sim.rigid.matrix3_kernels import invert3, times3, turn_tensor
-from sim.rigid.rotation_kernels import displace, fill_matrix, rotated
-from toolkit.compile_kernels import njit_called
+from jellycage.sim.maths.matrix3_array_kernels import invert3, times3, turn_tensor
+from jellycage.sim.maths.quaternions_kernels import displace, fill_matrix, rotated
+from jellycage.toolkit.compile_kernels import njit_called
 
 GYROSCOPIC_STEPS = 4  # of Newton's method; a slow body needs one
 GYROSCOPIC_SHARE = 0.5  # of the least inertia, that the gyroscopic part of a mass may have

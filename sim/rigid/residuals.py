@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.rigid.residuals_kernels import measure_joints, measure_rods
+from jellycage.sim.rigid.residuals_kernels import measure_joints, measure_rods
 
 
 @dataclass(frozen=True, eq=False)

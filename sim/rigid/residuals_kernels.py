@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from sim.rigid.joints_kernels import (
+from jellycage.sim.maths.quaternions_kernels import multiply, rotated
+from jellycage.sim.rigid.joints_kernels import (
     BALL,
     CONE_TWIST,
     FIXED,
@@ -13,9 +14,8 @@ from sim.rigid.joints_kernels import (
     turn_of,
     twist_angle,
 )
-from sim.rigid.rods_kernels import find_rod_errors
-from sim.rigid.rotation_kernels import multiply, rotated
-from toolkit.compile_kernels import njit
+from jellycage.sim.rigid.rods_kernels import find_rod_errors
+from jellycage.toolkit.compile_kernels import njit
 
 
 @njit

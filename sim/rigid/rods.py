@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim import quaternions
-from sim.errors import SettingsError
-from sim.rigid.joints import UNBOUNDED, WORLD, local_pose, pair_reaches, pair_weights
-from sim.rigid.rods_kernels import MOST_BENT, ROWS
-from toolkit.arrays import frozen
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.maths import quaternions
+from jellycage.sim.rigid.joints import UNBOUNDED, WORLD, local_pose, pair_reaches, pair_weights
+from jellycage.sim.rigid.rods_kernels import MOST_BENT, ROWS
+from jellycage.toolkit.arrays import frozen
 
 STRAIGHT = 1e-9
 

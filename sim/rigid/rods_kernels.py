@@ -16,10 +16,10 @@ difference of angles. The length's Jacobian knows of the bend.
 
 import numpy as np
 
-from sim.rigid.joints_kernels import kept_share, softness
-from sim.rigid.matrix3_kernels import factor_rows, product_form, solve_rows, times3
-from sim.rigid.rotation_kernels import displace, rotate, rotated
-from toolkit.compile_kernels import njit_called
+from jellycage.sim.maths.matrix3_array_kernels import factor_rows, product_form, solve_rows, times3
+from jellycage.sim.maths.quaternions_kernels import displace, rotate, rotated
+from jellycage.sim.rigid.joints_kernels import kept_share, softness
+from jellycage.toolkit.compile_kernels import njit_called
 
 ROWS = 6
 NEAR_LIMIT = 1e-3  # [rad]

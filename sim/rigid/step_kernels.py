@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from sim.rigid.contacts_kernels import keep_pushes, prepare_contacts, solve_contacts
-from sim.rigid.detection_kernels import find_contacts
-from sim.rigid.islands_kernels import fall_asleep, wake_islands
-from sim.rigid.joints_kernels import keep_joint_pushes, prepare_joints, solve_joints
-from sim.rigid.motion_kernels import finish_motion, predict_motion, tame_turns
-from sim.rigid.rods_kernels import keep_rod_pushes, prepare_rods, solve_rods
-from toolkit.compile_kernels import njit_borrowing, njit_called
+from jellycage.sim.contact.convex.detection_kernels import find_contacts
+from jellycage.sim.rigid.contacts_kernels import keep_pushes, prepare_contacts, solve_contacts
+from jellycage.sim.rigid.islands_kernels import fall_asleep, wake_islands
+from jellycage.sim.rigid.joints_kernels import keep_joint_pushes, prepare_joints, solve_joints
+from jellycage.sim.rigid.motion_kernels import finish_motion, predict_motion, tame_turns
+from jellycage.sim.rigid.rods_kernels import keep_rod_pushes, prepare_rods, solve_rods
+from jellycage.toolkit.compile_kernels import njit_borrowing, njit_called
 
 BLOW = 4.0  # times the weight of two bodies: a push beyond that is not expected to last
 LEAST_PULL = 1.0  # [m/s^2], for weights where there is no gravity

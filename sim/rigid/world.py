@@ -14,19 +14,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim import colliders as surroundings
-from sim import quaternions
-from sim.errors import SettingsError, SolverError
-from sim.rigid.bodies import BodyArrays, RigidBody, RigidState
-from sim.rigid.cores import shape_arrays
-from sim.rigid.detection import detection_work, grown
-from sim.rigid.joints import JOINT_KEPT, Joint, joint_arrays
-from sim.rigid.residuals import Residuals, residuals
-from sim.rigid.rods import ROD_KEPT, Rod, rod_arrays
-from sim.rigid.shapes import Box, Capsule, Plane, Sphere
-from sim.rigid.static_mesh import StaticMesh, mesh_arrays
-from sim.rigid.step_kernels import advance
-from toolkit.arrays import frozen
+from jellycage.sim.contact.convex.detection import detection_work, grown
+from jellycage.sim.errors import SettingsError, SolverError
+from jellycage.sim.maths import quaternions
+from jellycage.sim.rigid.body import BodyArrays, RigidBody, RigidState
+from jellycage.sim.rigid.joints import JOINT_KEPT, Joint, joint_arrays
+from jellycage.sim.rigid.residuals import Residuals, residuals
+from jellycage.sim.rigid.rods import ROD_KEPT, Rod, rod_arrays
+from jellycage.sim.rigid.step_kernels import advance
+from jellycage.sim.shapes import colliders as surroundings
+from jellycage.sim.shapes.cores import shape_arrays
+from jellycage.sim.shapes.shapes import Box, Capsule, Plane, Sphere
+from jellycage.sim.shapes.static_mesh import StaticMesh, mesh_arrays
+from jellycage.toolkit.arrays import frozen
 
 MOST_TURN = 0.5  # [rad] per substep
 MOST_SUBSTEPS = 24
@@ -136,7 +136,7 @@ def room_for_contacts(count: int) -> tuple[Contacts, KeptPushes]:
 class RigidWorld:
     """Rigid bodies, joints, rods and their surroundings, with the state that steps change.
 
-    Bodies are numbered as given; `colliders` are sim.colliders' planes, spheres, boxes and capsules, which may move;
+    Bodies are numbered as given; `colliders` are planes, spheres, boxes and capsules, which may move;
     `meshes` are static. Bodies that a joint or a rod connects do not collide with each other, nor do the pairs in
     `strangers`.
     """

@@ -18,14 +18,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.bodies import SoftBody
-from sim.coarse_space import coarse_space
-from sim.contact.contacts import no_touch
-from sim.contact.response_kernels import Touch
-from sim.elasticity import DIFFERENTIALS
-from sim.linear_solvers_kernels import Constraints, Matrix, Preconditioner
-from sim.solvers.holding import Held
-from sim.solvers.newton_kernels import (
+from jellycage.sim.contact.contacts import no_touch
+from jellycage.sim.contact.response_kernels import Touch
+from jellycage.sim.soft.body import SoftBody
+from jellycage.sim.soft.elasticity import DIFFERENTIALS
+from jellycage.sim.soft.state import State
+from jellycage.sim.solvers.coarse_space import coarse_space
+from jellycage.sim.solvers.conjugate_gradients_kernels import Constraints, Matrix, Preconditioner
+from jellycage.sim.solvers.newton_kernels import (
     Hourglass,
     Limits,
     Shape,
@@ -35,8 +35,8 @@ from sim.solvers.newton_kernels import (
     find_elastic_forces,
     minimise,
 )
-from sim.solvers.settings import SolverSettings
-from sim.state import State
+from jellycage.sim.solvers.pin_holding import Held
+from jellycage.sim.solvers.settings import SolverSettings
 
 NOT_MOVED = np.zeros((0, 3))
 NO_TOUCH = no_touch()

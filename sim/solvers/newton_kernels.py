@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.coarse_space_kernels import turn_groups
-from sim.constraints_kernels import project
-from sim.contact.response_kernels import (
+from jellycage.sim.contact.response_kernels import (
     Touch,
     add_contact_forces,
     contact_block,
@@ -20,7 +18,9 @@ from sim.contact.response_kernels import (
     move_out,
     raise_planes,
 )
-from sim.elasticity_kernels import (
+from jellycage.sim.maths.matrix3_kernels import solve_symmetric
+from jellycage.sim.soft.constraints_kernels import project
+from jellycage.sim.soft.elasticity_kernels import (
     add_hourglass_stiffness,
     hex_add_stiffness,
     hex_energy_and_forces,
@@ -28,7 +28,8 @@ from sim.elasticity_kernels import (
     tet_add_stiffness,
     tet_energy_and_forces,
 )
-from sim.linear_solvers_kernels import (
+from jellycage.sim.solvers.coarse_space_kernels import turn_groups
+from jellycage.sim.solvers.conjugate_gradients_kernels import (
     Constraints,
     Matrix,
     Preconditioner,
@@ -38,8 +39,7 @@ from sim.linear_solvers_kernels import (
     residual_norm,
     solve,
 )
-from sim.matrix_kernels import solve_symmetric
-from toolkit.compile_kernels import by_reference, njit, njit_called, njit_inside
+from jellycage.toolkit.compile_kernels import by_reference, njit, njit_called, njit_inside
 
 SUFFICIENT = 1e-4  # Armijo: a step must lower E by this fraction of what its slope promises
 SHORTEST = 1e-6  # of a Newton step that the line search still tries

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.bodies import SoftBody
-from sim.elasticity import determinants
-from sim.errors import SettingsError, SolverError
-from sim.loads import force_on_nodes
-from sim.solvers.holding import Holding
-from sim.solvers.newton import Increment, Newton
-from sim.solvers.settings import SolverSettings
-from sim.state import start_state
+from jellycage.sim.errors import SettingsError, SolverError
+from jellycage.sim.soft.body import SoftBody
+from jellycage.sim.soft.elasticity import determinants
+from jellycage.sim.soft.loads import force_on_nodes
+from jellycage.sim.soft.state import start_state
+from jellycage.sim.solvers.newton import Increment, Newton
+from jellycage.sim.solvers.pin_holding import Holding
+from jellycage.sim.solvers.settings import SolverSettings
 
 STATIC = SolverSettings(
     newton_iterations=60,

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from sim.elasticity import DIFFERENTIALS
-from sim.errors import SettingsError
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.soft.elasticity import DIFFERENTIALS
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ import sim.ragdoll, toolkit
 for package in (sim, sim.ragdoll, toolkit):  # only what was left out of the zip comes from the project
     package.__path__.append(f"{project}/{package.__name__.replace('.', '/')}")
 sys.argv[1:] = sys.argv[2:]
-from sim.cli import main
+from jellycage.sim.cli import main
 main()
 """
 

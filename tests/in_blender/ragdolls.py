@@ -21,7 +21,7 @@ TRANSITION = WALKER["frames"][1]
 PLACED = Matrix.LocRotScale(Vector((2.0, -1.0, 0.5)), Euler((0.3, -0.2, 1.9)), Vector((0.4,) * 3))
 READ = """
 import sys, numpy as np
-from sim.ragdoll.character_file import read_character
+from jellycage.sim.ragdoll.character_file import read_character
 c = read_character(sys.argv[1])
 arrays = {n: getattr(c, n) for n in ("location", "rotation", "rest_head", "rest_tail", "rest_rotation", "matrix")}
 if c.skin is not None:
@@ -30,9 +30,9 @@ np.savez(sys.argv[2], names=c.names, locked=[b.locked for b in c.bones], scale=c
 """
 BVH = """
 import sys
-from sim.export.bvh import write_bvh
-from sim.ragdoll.character_file import read_character
-from sim.ragdoll.motion import read_motion
+from jellycage.sim.export.bvh import write_bvh
+from jellycage.sim.ragdoll.character_file import read_character
+from jellycage.sim.ragdoll.motion import read_motion
 write_bvh(read_character(sys.argv[1]), read_motion(sys.argv[2]), sys.argv[3])
 """
 
@@ -783,7 +783,7 @@ def a_walker_let_go_at_frame_60_falls_and_nothing_before_it_changes():
     character, motion, bvh = (FOLDER / f"let_go{end}" for end in (".json", "_motion.json", ".bvh"))
     addon("armature").write_character(obj, character, bpy.context.scene, 1, TRANSITION)
     done = subprocess.run(
-        [PYTHON, "-m", "sim.cli", "ragdoll", character, "-o", motion, "-o", bvh, "--frames", "48", "-q"],
+        [PYTHON, "-m", "jellycage.sim.cli", "ragdoll", character, "-o", motion, "-o", bvh, "--frames", "48", "-q"],
         cwd=ROOT, capture_output=True, text=True,
     )  # fmt: skip
     assert not done.returncode, done.stderr[-800:]

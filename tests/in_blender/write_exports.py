@@ -6,19 +6,17 @@ Two bodies: a cloth of quads with UVs, whose positions are in the world, and a p
 """
 
 import argparse
-import sys
 from pathlib import Path
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT))
 
-from sim.export.alembic import AlembicWriter  # noqa: E402
-from sim.export.frames import ExportMesh  # noqa: E402
-from sim.export.mdd import MddWriter  # noqa: E402
-from sim.export.obj_sequence import ObjSequenceWriter  # noqa: E402
-from sim.export.pc2 import Pc2Writer  # noqa: E402
+from jellycage.sim.export.alembic import AlembicWriter  # noqa: E402
+from jellycage.sim.export.frames import ExportMesh  # noqa: E402
+from jellycage.sim.export.mdd import MddWriter  # noqa: E402
+from jellycage.sim.export.obj_sequence import ObjSequenceWriter  # noqa: E402
+from jellycage.sim.export.pc2 import Pc2Writer  # noqa: E402
 
 FPS = 24.0
 PLATE_MATRIX = np.array(

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from mesh_files import CUBE_OBJ
 
-from sim.presets import PRESETS, QUALITIES
-from toolkit.version import VERSION
+from jellycage.sim.soft.presets import PRESETS, QUALITIES
+from jellycage.toolkit.version import VERSION
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "blender_addon"))
@@ -30,8 +30,8 @@ WORKER_IMPORTS = """
 import json, sys
 before = set(sys.modules)
 sys.path.insert(0, sys.argv[1])
-import sim.job, sim.worker, toolkit
-job = sim.worker.read_job(sys.argv[2])
+import jellycage.sim.bake.job, jellycage.sim.worker, toolkit
+job = jellycage.sim.worker.read_job(sys.argv[2])
 files = [getattr(sys.modules[name], "__file__", None) for name in set(sys.modules) - before]
 print(json.dumps({"frames": list(job.scene.frames), "files": [file for file in files if file]}))
 """
@@ -190,8 +190,8 @@ def test_the_worker_runs_from_the_zip_with_what_blender_has(workshop, tmp_path):
     installed = {row[row.index("site-packages") + 1] for row in parts if "site-packages" in row}
     assert installed == LIBRARIES
     ours = [Path(file) for file in told["files"] if Path(file).name == "compile_kernels.py"]
-    assert ours == [vendor / "toolkit" / "compile_kernels.py"]
-    packages = [ROOT / name for name in build_extension.PACKAGES]
+    assert ours == [vendor / "jellycage" / "toolkit" / "compile_kernels.py"]
+    packages = [ROOT / name for name in build_extension.PACKAGES.values()]
     assert not any(Path(file).is_relative_to(p) for p in packages for file in told["files"])
     assert (unpacked / "sample_meshes" / "gummy_bear.obj").is_file()
     assert "CC0" in (unpacked / "sample_meshes" / "LICENCE.txt").read_text()
@@ -200,8 +200,8 @@ def test_the_worker_runs_from_the_zip_with_what_blender_has(workshop, tmp_path):
 def test_what_is_left_out_exists_and_nothing_vendored_imports_it():
     files = build_extension.vendored_files()
     for name in build_extension.LEFT_OUT:
-        assert (ROOT / name).is_file() and f"vendor/{name}" not in files
-        module = name.removesuffix(".py").replace("/", ".")
+        assert (ROOT / name).is_file() and f"vendor/jellycage/{name}" not in files
+        module = f"jellycage.{name}".removesuffix(".py").replace("/", ".")
         importers = [
             path
             for path in files.values()

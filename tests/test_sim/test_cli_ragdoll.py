@@ -9,17 +9,17 @@ from PIL import Image
 from ragdoll_files import alembic_points, walker, walker_file
 from tiny_shots import cube_file, is_leftover
 
-from sim.cli import main
-from sim.colliders import ground
-from sim.errors import SolverError
-from sim.quaternions import turned
-from sim.ragdoll.motion import read_motion
-from sim.ragdoll.ragdoll import RagdollSettings, build_ragdoll
-from sim.ragdoll.simulation import simulate_ragdolls
-from sim.rigid.shapes import vertices_and_faces
-from sim.rigid.static_mesh import StaticMesh
-from sim.rigid.world import RigidSettings
-from toolkit.mesh_io import read_mesh
+from jellycage.sim.cli import main
+from jellycage.sim.errors import SolverError
+from jellycage.sim.maths.quaternions import turned
+from jellycage.sim.ragdoll.motion import read_motion
+from jellycage.sim.ragdoll.ragdoll import RagdollSettings, build_ragdoll
+from jellycage.sim.ragdoll.simulation import simulate_ragdolls
+from jellycage.sim.rigid.world import RigidSettings
+from jellycage.sim.shapes.colliders import ground
+from jellycage.sim.shapes.shapes import vertices_and_faces
+from jellycage.sim.shapes.static_mesh import StaticMesh
+from jellycage.toolkit.mesh.mesh_io import read_mesh
 
 FACTS = {
     *("frames", "bodies", "joints", "rods", "spine", "mass", "seconds", "ms_per_step"),
@@ -221,7 +221,7 @@ BAD = {
 
 @pytest.mark.parametrize("words", BAD)
 def test_what_cannot_be_done_is_refused_in_one_line_before_any_work(folder, words, monkeypatch):
-    monkeypatch.setattr("sim.rigid_shot.RigidRun.step", None)
+    monkeypatch.setattr("jellycage.sim.scene.rigid_run.RigidRun.step", None)
     code, sentence = BAD[words]
     before = sorted(path.name for path in folder.iterdir())
     result = run("walker.json", *words.split(), "--progress", "none")
@@ -257,7 +257,7 @@ def test_a_run_that_stops_leaves_no_file(folder, monkeypatch, error, code):
     def stop(run):
         raise error
 
-    monkeypatch.setattr("sim.rigid_shot.RigidRun.step", stop)
+    monkeypatch.setattr("jellycage.sim.scene.rigid_run.RigidRun.step", stop)
     result = run("walker.json", "-o", "m.bvh", "-o", "m.abc", "--progress", "none")
     assert_one_line(result, code)
     assert not (folder / "m.bvh").exists() and not is_leftover(folder)

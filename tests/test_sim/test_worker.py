@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from tiny_shots import document, environment, frame_digests, painted_cube, python, write_scene
 
-import sim.bake
-from sim import worker
-from sim.cache import open_cache
-from sim.errors import SolverError
+import jellycage.sim.bake.bake
+from jellycage.sim import worker
+from jellycage.sim.bake.cache import open_cache
+from jellycage.sim.errors import SolverError
 
 DONE_KEYS = {
     *("frames", "seconds", "ms_per_step", "volume_error_max", "contacts_max", "min_J"),
@@ -84,7 +84,7 @@ def test_a_scene_may_be_a_file_beside_the_job(tmp_path, monkeypatch, capsys):
 
 
 def test_slow_frames_are_told_of_in_between(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("sim.job.STEP_SECONDS", 0.0)
+    monkeypatch.setattr("jellycage.sim.bake.job.STEP_SECONDS", 0.0)
     scene = document(tmp_path, frames=(1, 3), substeps=4)
     _, events = run(write_job(tmp_path, scene=scene), monkeypatch, capsys)
     steps = [event for event in events if event["event"] == "substep"]
@@ -102,7 +102,7 @@ def test_cancel_and_the_end_of_stdin_stop_it_and_keep_frames(way, tmp_path, monk
     whole = write_job(tmp_path, cache="whole.bake")
     assert run(whole, monkeypatch, capsys)[0] == 0
     stdin = OpenInput(["go\n", "cancel\n"]) if way == "cancel" else OpenInput(["go\n"], ends=True)
-    measured = sim.bake._Run._measured
+    measured = jellycage.sim.bake.bake._Run._measured
 
     def slow(self, frame, states):
         if frame == 3:
@@ -114,7 +114,7 @@ def test_cancel_and_the_end_of_stdin_stop_it_and_keep_frames(way, tmp_path, monk
     watch = worker.watch_stdin
     monkeypatch.setattr(worker, "watch_stdin", lambda stop: (watch(stop), stop_seen.set()))
     with monkeypatch.context() as patch:
-        patch.setattr(sim.bake._Run, "_measured", slow)
+        patch.setattr(jellycage.sim.bake.bake._Run, "_measured", slow)
         code, events = run(write_job(tmp_path), patch, capsys, stdin)
     assert code == 130
     assert events[-1]["event"] == "error" and events[-1]["code"] == 130
@@ -216,7 +216,7 @@ def test_errors_in_the_middle_have_their_codes(error, code, tmp_path, monkeypatc
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("sim.job.build_shot", fail)
+    monkeypatch.setattr("jellycage.sim.bake.job.build_shot", fail)
     refused(write_job(tmp_path), monkeypatch, capsys, code)
 
 
@@ -226,7 +226,7 @@ BLOCKED = """
 import sys
 for name in ("trimesh", "meshio", "click", "plotly", "PIL", "matplotlib", "alembic3d"):
     sys.modules[name] = None
-from sim.worker import main
+from jellycage.sim.worker import main
 code = main(sys.argv[1:])
 seen = {name.split(".")[0] for name in sys.modules if sys.modules[name] is not None}
 print(sorted(seen & {"bpy", "dask", "pytest", "skfem"}), file=sys.stderr)
@@ -266,7 +266,7 @@ def test_it_needs_numpy_scipy_and_numba_alone_and_ends_with_stdin_open(tmp_path)
 def test_a_process_stops_when_stdin_is_closed(tmp_path):
     path = write_job(tmp_path, scene=document(tmp_path, frames=(1, 5000)))
     process = subprocess.Popen(
-        python("-m", "sim.worker", path),
+        python("-m", "jellycage.sim.worker", path),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from toolkit.arrays import as_indices, as_points, frozen, ragged, sorted_unique
-from toolkit.errors import MeshError
+from jellycage.toolkit.arrays import as_indices, as_points, frozen, ragged, sorted_unique
+from jellycage.toolkit.errors import MeshError
 
 
 def test_frozen_arrays_refuse_writing_and_leave_the_callers_array_alone():

@@ -3,7 +3,7 @@ import stat
 
 import pytest
 
-from toolkit.atomic_file import atomic_file
+from jellycage.toolkit.atomic_file import atomic_file
 
 
 def test_the_file_appears_only_when_the_block_has_ended(tmp_path):

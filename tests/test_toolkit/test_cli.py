@@ -14,12 +14,12 @@ import pytest
 from click.testing import CliRunner
 from sample_assets import cut_asset, tet_asset
 
-import toolkit.asset_file
-import toolkit.cli
-from toolkit.asset_file import load_asset, save_asset
-from toolkit.cli import main
-from toolkit.errors import AssetError, MeshError, SettingsError
-from toolkit.version import VERSION
+import jellycage.toolkit.asset.asset_file
+import jellycage.toolkit.cli
+from jellycage.toolkit.asset.asset_file import load_asset, save_asset
+from jellycage.toolkit.cli import main
+from jellycage.toolkit.errors import AssetError, MeshError, SettingsError
+from jellycage.toolkit.version import VERSION
 
 COMMANDS = ["info", "check", "cage", "convert", "demo", "version", "completion"]
 CAGE_KEYS = {
@@ -254,9 +254,9 @@ def test_the_first_run_says_that_it_compiles(stages, folder):
 def test_demo_works_in_an_empty_folder(stages, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("sample.obj").write_text(CUBE)
-    monkeypatch.setattr("toolkit.samples.sample_path", lambda: Path("sample.obj"))
-    # By name it may be the one of `sim.cli`, which takes its place once that is imported.
-    result = CliRunner().invoke(toolkit.cli.demo, ["--progress", "none"])
+    monkeypatch.setattr("jellycage.toolkit.samples.sample_path", lambda: Path("sample.obj"))
+    # By name it may be the one of `jellycage.sim.cli`, which takes its place once that is imported.
+    result = CliRunner().invoke(jellycage.toolkit.cli.demo, ["--progress", "none"])
     assert result.exit_code == 0 and "gummy_bear_cage.png" in result.stdout
     assert Path("gummy_bear_cage.npz").exists() and Path("gummy_bear_cage.png").exists()
 
@@ -372,10 +372,9 @@ def test_an_interrupted_convert_keeps_the_old_file(folder, monkeypatch):
 
 
 def command(*arguments, **options):
-    root = Path(toolkit.asset_file.__file__).resolve().parent.parent
-    environment = {**os.environ, "PYTHONPATH": str(root), **options.pop("env", {})}
+    environment = {**os.environ, **options.pop("env", {})}
     return subprocess.run(
-        [sys.executable, "-m", "toolkit.cli", *arguments],
+        [sys.executable, "-m", "jellycage.toolkit.cli", *arguments],
         capture_output=True,
         text=True,
         env=environment,
@@ -386,12 +385,11 @@ def command(*arguments, **options):
 
 def test_help_and_version_import_nothing_heavy():
     code = (
-        "import sys; from toolkit.cli import main\n"
+        "import sys; from jellycage.toolkit.cli import main\n"
         "try: main(['version'])\nexcept SystemExit: pass\n"
         "print(sorted({'numpy', 'numba', 'scipy', 'trimesh', 'meshio'} & set(sys.modules)))"
     )
-    root = Path(toolkit.asset_file.__file__).resolve().parent.parent
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
@@ -410,9 +408,8 @@ def test_there_is_no_colour_without_a_terminal(folder):
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGPIPE")
 def test_a_closed_pipe_is_no_drama(folder):
-    script = f'"{sys.executable}" -m toolkit.cli --help | true'
-    root = Path(toolkit.asset_file.__file__).resolve().parent.parent
-    done = subprocess.run(script, shell=True, capture_output=True, text=True, cwd=root)
+    script = f'"{sys.executable}" -m jellycage.toolkit.cli --help | true'
+    done = subprocess.run(script, shell=True, capture_output=True, text=True)
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
 
 
@@ -436,13 +433,12 @@ def heed_ctrl_c():
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are those of Unix")
 def test_ctrl_c_leaves_with_130_and_no_half_file(folder):
-    root = Path(toolkit.asset_file.__file__).resolve().parent.parent
     process = subprocess.Popen(
-        [sys.executable, "-m", "toolkit.cli", "cage", "cube.obj", "-o", "a.npz"]
+        [sys.executable, "-m", "jellycage.toolkit.cli", "cage", "cube.obj", "-o", "a.npz"]
         + ["--resolution", "100", "--progress", "plain"],
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env={**os.environ},
         preexec_fn=None if os.name == "nt" else heed_ctrl_c,
     )
     assert process.stderr.readline().startswith("reading")
@@ -453,8 +449,8 @@ def test_ctrl_c_leaves_with_130_and_no_half_file(folder):
 
 
 def test_the_commands_defaults_are_the_librarys():
-    from toolkit.cli import cage
-    from toolkit.prepare import CageSettings
+    from jellycage.toolkit.cli import cage
+    from jellycage.toolkit.prepare import CageSettings
 
     defaults = {option.name: option.default for option in cage.params}
     for name in ("element", "fit_steps", "fit_relaxation"):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from toolkit import compile_kernels
-from toolkit.compile_kernels import cache_folders, choose_cache_folder, kernel_digest
+from jellycage.toolkit import compile_kernels
+from jellycage.toolkit.compile_kernels import cache_folders, choose_cache_folder, kernel_digest
 
 TOOLKIT = Path(compile_kernels.__file__).parent
 
@@ -85,7 +85,7 @@ def test_without_any_folder_kernels_still_compile(tmp_path):
     # In a process of its own, because the choice is made at import.
     (tmp_path / "file").write_text("")
     code = (
-        "from toolkit import compile_kernels as c\n"
+        "from jellycage.toolkit import compile_kernels as c\n"
         "import numpy as np\n"
         "assert c.CACHE_FOLDER is None and not c.is_compiled()\n"
         "assert c.njit(lambda x: x + 1)(2) == 3\n"
@@ -94,7 +94,6 @@ def test_without_any_folder_kernels_still_compile(tmp_path):
     environment = {
         **os.environ,
         "NUMBA_CACHE_DIR": str(tmp_path / "file" / "below"),
-        "PYTHONPATH": str(TOOLKIT.parent),
     }
     result = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120
@@ -105,7 +104,7 @@ def test_without_any_folder_kernels_still_compile(tmp_path):
 def test_the_next_process_compiles_nothing_again(tmp_path):
     # A kernel made by a factory, whose key in the cache holds what it is made of.
     (tmp_path / "again.py").write_text(
-        "from toolkit.compile_kernels import njit_as, njit_called\n"
+        "from jellycage.toolkit.compile_kernels import njit_as, njit_called\n"
         "@njit_called\n"
         "def twice(x):\n"
         "    return 2 * x\n"
@@ -119,7 +118,6 @@ def test_the_next_process_compiles_nothing_again(tmp_path):
     environment = {
         **os.environ,
         "NUMBA_CACHE_DIR": str(tmp_path / "compiled"),
-        "PYTHONPATH": str(TOOLKIT.parent),
     }
     kept = []
     for _ in range(2):

@@ -28,12 +28,12 @@ from shapes import (
     torus,
 )
 
-import toolkit
-from toolkit.asset_file import save_asset
-from toolkit.errors import SettingsError
-from toolkit.mesh import TriMesh
-from toolkit.prepare import build_cage
-from toolkit.quality import check_cage
+from jellycage import toolkit
+from jellycage.toolkit.asset.asset_file import save_asset
+from jellycage.toolkit.asset.quality import check_cage
+from jellycage.toolkit.errors import SettingsError
+from jellycage.toolkit.mesh.mesh import TriMesh
+from jellycage.toolkit.prepare import build_cage
 
 ROOT = Path(toolkit.__file__).resolve().parent.parent
 FORK = rotated(subdivided(blocks(*fork_cells()), 1), 1)
@@ -94,7 +94,6 @@ def test_the_number_of_threads_changes_no_byte(tmp_path):
             "NUMBA_NUM_THREADS": threads,
             "OMP_NUM_THREADS": threads,
             "PYTHONHASHSEED": threads,
-            "PYTHONPATH": str(ROOT),
         }
         out = tmp_path / f"cage{threads}"
         subprocess.run(

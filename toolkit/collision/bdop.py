@@ -15,7 +15,7 @@ of all six hold the b-DOP. Above, triangles have eight words, of which the last 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.collision.bdop_kernels import (
+from jellycage.toolkit.collision.bdop_kernels import (
     INDEX_MASK,
     QUANTUM,
     WORD_MASK,

@@ -6,7 +6,7 @@ Multiples of 1/256 are exact, so rounding outwards is exact as well, and so are 
 
 import numpy as np
 
-from toolkit.compile_kernels import njit, njit_called, njit_inside
+from jellycage.toolkit.compile_kernels import njit, njit_called, njit_inside
 
 INDEX_BITS = 21
 INDEX_MASK = (1 << INDEX_BITS) - 1

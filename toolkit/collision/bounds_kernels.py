@@ -3,9 +3,9 @@
 With d_i = x_i - x_1 the lower bound (5.1) is x1 + b0 d0 + a2 d2 + a3 d3, three products of bytes; so is the upper.
 """
 
-from toolkit.collision.bdop_kernels import QUANTUM
-from toolkit.collision.kdop_kernels import MARGIN, project_tet, sort_four
-from toolkit.compile_kernels import njit_called, njit_inside
+from jellycage.toolkit.collision.bdop_kernels import QUANTUM
+from jellycage.toolkit.collision.kdop_kernels import MARGIN, project_tet, sort_four
+from jellycage.toolkit.compile_kernels import njit_called, njit_inside
 
 
 @njit_called

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from toolkit.collision.bdop_kernels import bdop_of, index_mask
-from toolkit.collision.bounds_kernels import prepare_box
-from toolkit.collision.kdop_kernels import AXIS_COUNT
-from toolkit.collision.rays_kernels import (
+from jellycage.toolkit.collision.bdop_kernels import bdop_of, index_mask
+from jellycage.toolkit.collision.bounds_kernels import prepare_box
+from jellycage.toolkit.collision.kdop_kernels import AXIS_COUNT
+from jellycage.toolkit.collision.rays_kernels import (
     enter_box,
     enter_dop,
     enter_weights,
@@ -13,7 +13,7 @@ from toolkit.collision.rays_kernels import (
     prepare_ray,
     prepare_weights,
 )
-from toolkit.compile_kernels import njit, njit_borrowing, njit_called, njit_inside
+from jellycage.toolkit.compile_kernels import njit, njit_borrowing, njit_called, njit_inside
 
 
 @njit_inside

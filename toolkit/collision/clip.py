@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.collision.clip_kernels import EDGES, FLAT, clip_faces, settle_vertices
-from toolkit.collision.polygons_kernels import fan_polygons, join_slivers
-from toolkit.errors import ToolkitError
-from toolkit.tet_cage import face_neighbours, tet_volumes
-from toolkit.topology import is_degenerate
+from jellycage.toolkit.cage.tet_cage import face_neighbours, tet_volumes
+from jellycage.toolkit.collision.clip_kernels import EDGES, FLAT, clip_faces, settle_vertices
+from jellycage.toolkit.collision.polygons_kernels import fan_polygons, join_slivers
+from jellycage.toolkit.errors import ToolkitError
+from jellycage.toolkit.mesh.topology import is_degenerate
 
 NUDGES = 1e-9 * np.array(
     [

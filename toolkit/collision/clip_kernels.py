@@ -14,9 +14,9 @@ no geometry could have do not make a cycle: they are counted, and the caller mov
 
 import numpy as np
 
-from toolkit.compile_kernels import njit, njit_called, njit_inside
-from toolkit.embedding_kernels import choose_copy
-from toolkit.geometry_kernels import tet_volume6
+from jellycage.toolkit.cage.copies_kernels import choose_copy, with_new
+from jellycage.toolkit.compile_kernels import njit, njit_called, njit_inside
+from jellycage.toolkit.geometry_kernels import tet_volume6
 
 EDGES = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]])
 """Corners of the six edges of a tet; the faces at edge g are opposite the corners of edge 5 - g."""
@@ -275,15 +275,5 @@ def clip_faces(
                 if onward < 0:
                     wrong += 1
                     continue
-                is_new = True
-                for p in range(count):
-                    is_new &= todo[p] != onward
-                if is_new:
-                    if count == todo.shape[0]:
-                        longer = np.empty(2 * count, np.int64)
-                        for p in range(count):  # assigning a slice takes seconds to compile
-                            longer[p] = todo[p]
-                        todo = longer
-                    todo[count] = onward
-                    count += 1
+                todo, count = with_new(todo, count, onward)
     out_count[0], out_count[1], out_count[2] = polygons, corners, wrong

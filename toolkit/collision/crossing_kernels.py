@@ -6,12 +6,17 @@ patches that lie along each other early.
 
 import numpy as np
 
-from toolkit.collision.bdop_kernels import bdop_of, index_mask
-from toolkit.collision.bounds_kernels import high_bound, low_bound, prepare_axis, prepare_box
-from toolkit.collision.kdop_kernels import AXIS_COUNT
-from toolkit.collision.pairs_kernels import are_parted, cross_triangles
-from toolkit.collision.predicates_kernels import point_of
-from toolkit.compile_kernels import njit, njit_called, njit_inside
+from jellycage.toolkit.collision.bdop_kernels import bdop_of, index_mask
+from jellycage.toolkit.collision.bounds_kernels import (
+    high_bound,
+    low_bound,
+    prepare_axis,
+    prepare_box,
+)
+from jellycage.toolkit.collision.kdop_kernels import AXIS_COUNT
+from jellycage.toolkit.collision.pairs_kernels import are_parted, cross_triangles
+from jellycage.toolkit.collision.predicates_kernels import point_of
+from jellycage.toolkit.compile_kernels import njit, njit_called, njit_inside
 
 
 @njit_inside

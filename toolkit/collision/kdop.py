@@ -11,7 +11,12 @@ on are leaves, c - 1 + e for tet e. Row 0 is the root, also of a surface in a si
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.collision.kdop_kernels import bound_tets, cluster_boxes, join_dops, number_tree
+from jellycage.toolkit.collision.kdop_kernels import (
+    bound_tets,
+    cluster_boxes,
+    join_dops,
+    number_tree,
+)
 
 GROUP = 512
 """Tets that are joined by looking at all pairs; the time grows with the square of it."""

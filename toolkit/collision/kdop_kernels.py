@@ -13,7 +13,7 @@ units. All of it is below MARGIN times the greatest sum |n_k x_k| of a node, and
 
 import numpy as np
 
-from toolkit.compile_kernels import njit, njit_called, njit_inside
+from jellycage.toolkit.compile_kernels import njit, njit_called, njit_inside
 
 MARGIN = 1e-14
 """Rounding of a projected vertex and of its bounds together, over the size of the projections (about 90 units)."""

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from toolkit.collision.bdop_kernels import bdop_of, index_mask
-from toolkit.collision.bounds_kernels import high_bound, low_bound, prepare_box
-from toolkit.collision.kdop_kernels import AXIS_COUNT
-from toolkit.compile_kernels import njit, njit_called, njit_inside
+from jellycage.toolkit.collision.bdop_kernels import bdop_of, index_mask
+from jellycage.toolkit.collision.bounds_kernels import high_bound, low_bound, prepare_box
+from jellycage.toolkit.collision.kdop_kernels import AXIS_COUNT
+from jellycage.toolkit.compile_kernels import njit, njit_called, njit_inside
 
 ROUNDING = 1e-13
 """Error of a distance over the size of coordinates."""

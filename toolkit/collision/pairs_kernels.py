@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from toolkit.collision.bdop_kernels import index_mask
-from toolkit.collision.predicates_kernels import (
+from jellycage.toolkit.collision.bdop_kernels import index_mask
+from jellycage.toolkit.collision.predicates_kernels import (
     VOLUME_ERROR,
     accurate_volume,
     side_of_face,
     turn_of_edges,
 )
-from toolkit.compile_kernels import njit_called, njit_inside
+from jellycage.toolkit.compile_kernels import njit_called, njit_inside
 
 
 @njit_inside

@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from toolkit.arrays import ragged
-from toolkit.collision.bdop import build_trees, pack_triangles, tet_bdops
-from toolkit.collision.clip import Clipped
-from toolkit.collision.kdop import build_tet_tree
-from toolkit.collision.patches_kernels import (
+from jellycage.toolkit.arrays import ragged
+from jellycage.toolkit.collision.bdop import build_trees, pack_triangles, tet_bdops
+from jellycage.toolkit.collision.clip import Clipped
+from jellycage.toolkit.collision.kdop import build_tet_tree
+from jellycage.toolkit.collision.patches_kernels import (
     carry_weights,
     measure_patches,
     number_vertices,
     pair_half_edges,
 )
-from toolkit.collision.posed import weight_areas
-from toolkit.collision.surface import CollisionSurface
-from toolkit.topology import edges_of, joined, numbered
+from jellycage.toolkit.collision.posed import weight_areas
+from jellycage.toolkit.collision.surface import CollisionSurface
+from jellycage.toolkit.mesh.topology import edges_of, joined, numbered
 
 
 def lay_out(clipped: Clipped, nodes, tets, tet_parent, source_face) -> CollisionSurface:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from toolkit.compile_kernels import njit
+from jellycage.toolkit.compile_kernels import njit
 
 
 @njit

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from toolkit.compile_kernels import njit, njit_called, njit_inside
-from toolkit.union_kernels import find_root
+from jellycage.toolkit.compile_kernels import njit, njit_called, njit_inside
+from jellycage.toolkit.union_kernels import find_root
 
 SMALL = 1.05e-12
 """Area of the smallest triangle that is kept, as a share of its source triangle."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.arrays import as_points, frozen
-from toolkit.collision.kdop import refitted_dops
-from toolkit.collision.posed_kernels import Solid, invert_tets, place_vertices
+from jellycage.toolkit.arrays import as_points, frozen
+from jellycage.toolkit.collision.kdop import refitted_dops
+from jellycage.toolkit.collision.posed_kernels import Solid, invert_tets, place_vertices
 
 
 @dataclass(frozen=True, eq=False)

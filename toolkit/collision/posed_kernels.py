@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.compile_kernels import njit
+from jellycage.toolkit.compile_kernels import njit
 
 
 class Solid(NamedTuple):

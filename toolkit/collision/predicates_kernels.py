@@ -13,7 +13,7 @@ What stays 0 after that has no size: a triangle without area, parallel edges. Th
 
 import numpy as np
 
-from toolkit.compile_kernels import njit_called, njit_inside
+from jellycage.toolkit.compile_kernels import njit_called, njit_inside
 
 VOLUME_ERROR = 8.0 * 2.0**-53
 """Error of a 3 x 3 determinant of differences over the same sum of absolute values."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.arrays import as_points
-from toolkit.collision.bdop import triangle_vertices
-from toolkit.collision.casting_kernels import cast
-from toolkit.collision.crossing_kernels import cross_tets, find_tet_pairs
-from toolkit.collision.nearest_kernels import find_nearest
-from toolkit.collision.posed import Posed
-from toolkit.collision.winding_kernels import wind
+from jellycage.toolkit.arrays import as_points
+from jellycage.toolkit.collision.bdop import triangle_vertices
+from jellycage.toolkit.collision.casting_kernels import cast
+from jellycage.toolkit.collision.crossing_kernels import cross_tets, find_tet_pairs
+from jellycage.toolkit.collision.nearest_kernels import find_nearest
+from jellycage.toolkit.collision.posed import Posed
+from jellycage.toolkit.collision.winding_kernels import wind
 
 LEAF = 8192
 """Pairs of triangles of two nodes from which on trees are left. The thesis takes 8 and tries them all; here triangles

@@ -10,10 +10,10 @@ Where a tet is too flat for weights to mean much its bounds are taken in the wor
 
 import numpy as np
 
-from toolkit.collision.bounds_kernels import high_bound, low_bound
-from toolkit.collision.kdop_kernels import AXES, AXIS_COUNT
-from toolkit.collision.predicates_kernels import product_error, sum_error
-from toolkit.compile_kernels import njit_called, njit_inside
+from jellycage.toolkit.collision.bounds_kernels import high_bound, low_bound
+from jellycage.toolkit.collision.kdop_kernels import AXES, AXIS_COUNT
+from jellycage.toolkit.collision.predicates_kernels import product_error, sum_error
+from jellycage.toolkit.compile_kernels import njit_called, njit_inside
 
 ROUNDING = 1e-14
 """Error of slab tests and of sheared corners over the sizes that enter (about 90 units)."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.arrays import frozen
-from toolkit.collision.bdop import triangle_neighbours, triangle_vertices
-from toolkit.errors import AssetError
+from jellycage.toolkit.arrays import frozen
+from jellycage.toolkit.collision.bdop import triangle_neighbours, triangle_vertices
+from jellycage.toolkit.errors import AssetError
 
 # name: (dtype, columns of the second and later axes, rows belong to)
 ARRAYS = {

@@ -6,11 +6,11 @@ counts one of the triangles there, and a point on the surface is on one side of 
 
 import numpy as np
 
-from toolkit.collision.bdop_kernels import bdop_of, index_mask
-from toolkit.collision.bounds_kernels import high_bound, low_bound, prepare_box
-from toolkit.collision.kdop_kernels import AXIS_COUNT
-from toolkit.collision.predicates_kernels import point_of, turn_about, volume_sign
-from toolkit.compile_kernels import njit, njit_called
+from jellycage.toolkit.collision.bdop_kernels import bdop_of, index_mask
+from jellycage.toolkit.collision.bounds_kernels import high_bound, low_bound, prepare_box
+from jellycage.toolkit.collision.kdop_kernels import AXIS_COUNT
+from jellycage.toolkit.collision.predicates_kernels import point_of, turn_about, volume_sign
+from jellycage.toolkit.compile_kernels import njit, njit_called
 
 
 @njit_called

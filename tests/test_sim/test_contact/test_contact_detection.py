@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from contact_scenes import block
 
-import sim
-from sim.colliders import turn_to
-from sim.contact.contacts import (
+from jellycage import sim
+from jellycage.sim.contact.contacts import (
     LIGHT,
     MARGIN,
     NO_GRIPS,
@@ -16,8 +15,9 @@ from sim.contact.contacts import (
     TOLERANCE,
     Contacts,
 )
-from sim.contact.distance_kernels import signed_distance
-from sim.contact.response_kernels import look_at_contacts
+from jellycage.sim.contact.response_kernels import look_at_contacts
+from jellycage.sim.shapes.colliders import turn_to
+from jellycage.sim.shapes.signed_distance_kernels import signed_distance
 
 
 def turning(axis, degrees):

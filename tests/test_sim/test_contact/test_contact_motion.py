@@ -21,10 +21,9 @@ from contact_scenes import (
 )
 from shapes import ball
 
-import sim
-import toolkit
-from sim.contact.distance_kernels import signed_distance
-from sim.contact.points import contact_points
+from jellycage import sim, toolkit
+from jellycage.sim.contact.contact_points import contact_points
+from jellycage.sim.shapes.signed_distance_kernels import signed_distance
 
 ROOT = Path(__file__).resolve().parents[3]
 DT = 0.01
@@ -510,7 +509,7 @@ for kind in ("tets", "hexes"):
 @pytest.mark.slow
 def test_one_thread_and_two_give_one_result():
     results = []
-    folders = [ROOT, ROOT / "tests", Path(__file__).parent]
+    folders = [ROOT / "tests", Path(__file__).parent]
     for threads in ("1", "2"):
         names = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
         env = {**os.environ, **dict.fromkeys(names, threads)}

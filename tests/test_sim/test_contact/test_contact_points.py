@@ -5,10 +5,9 @@ import pytest
 from beams import beam_hexes, beam_tets
 from shapes import ball, box
 
-import sim
-import toolkit
-from sim.contact.points import SPACING, contact_points
-from toolkit.outer_faces import outer_faces
+from jellycage import sim, toolkit
+from jellycage.sim.contact.contact_points import SPACING, contact_points
+from jellycage.toolkit.cage.outer_faces import outer_faces
 
 
 @pytest.fixture(scope="module", params=["tet", "hex"])

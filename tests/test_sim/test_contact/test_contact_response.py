@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sim.contact.response_kernels import (
+from jellycage.sim.contact.response_kernels import (
     Touch,
     add_contact_forces,
     contact_block,

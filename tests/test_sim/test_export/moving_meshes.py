@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sim.export.frames import ExportMesh
+from jellycage.sim.export.frames import ExportMesh
 
 
 def quad_and_triangle(name="Bear"):

@@ -11,8 +11,8 @@ from alembic_library import LibraryMesh, library_archive, numbers, read_objects
 from moving_meshes import cube, motion, quad_and_triangle, triangle, write_all, y_up
 from ogawa_tree import archive_tree
 
-from sim.errors import SettingsError
-from sim.export.alembic import (
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.export.alembic import (
     BOX,
     POINT,
     POLYMESH,
@@ -22,8 +22,8 @@ from sim.export.alembic import (
     AlembicWriter,
     reversed_corners,
 )
-from sim.export.frames import ExportMesh
-from sim.export.ogawa import Archive, Compound, Object, Samples
+from jellycage.sim.export.frames import ExportMesh
+from jellycage.sim.export.ogawa import Archive, Compound, Object, Samples
 
 BEAR, PLATE = quad_and_triangle(), triangle()
 EXAMPLE_DIGEST = "4dfb4b60172392baba7449d0006b41b0af0a586ebdcba03103a56d1f604c15e5"

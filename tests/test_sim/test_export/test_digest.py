@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sim.export.digest_kernels import find_bounds, find_chained, find_murmur, find_spooky
-from sim.export.ogawa import chained, sample_digest, spooky
+from jellycage.sim.export.digest_kernels import find_bounds, find_chained, find_murmur, find_spooky
+from jellycage.sim.export.ogawa import chained, sample_digest, spooky
 
 # Of the bytes 0, 1, 2, ... (n of them): made with the reference library's own C++ functions.
 KNOWN = {

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from moving_meshes import motion, quad_and_triangle, triangle, write_all
 
-from sim.errors import SettingsError
-from sim.export.alembic import AlembicWriter
-from sim.export.frames import ExportMesh, export_mesh, safe_names
-from sim.export.mdd import MddWriter
-from sim.export.obj_sequence import ObjSequenceWriter
-from sim.export.pc2 import Pc2Writer
-from toolkit.mesh import TriMesh, mesh_from_polygons
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.export.alembic import AlembicWriter
+from jellycage.sim.export.frames import ExportMesh, export_mesh, safe_names
+from jellycage.sim.export.mdd import MddWriter
+from jellycage.sim.export.obj_sequence import ObjSequenceWriter
+from jellycage.sim.export.pc2 import Pc2Writer
+from jellycage.toolkit.mesh.mesh import TriMesh, mesh_from_polygons
 
 WRITERS = {
     "abc": AlembicWriter,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from moving_meshes import motion, quad_and_triangle, write_all, y_up
 
-from sim.errors import SettingsError
-from sim.export.mdd import MddWriter, read_mdd
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.export.mdd import MddWriter, read_mdd
 
 BEAR = quad_and_triangle()
 

@@ -3,9 +3,9 @@ import pytest
 from moving_meshes import cube, motion, quad_and_triangle, triangle, write_all
 from shapes import random_rotation
 
-from sim.export.frames import ExportMesh
-from sim.export.obj_sequence import ObjSequenceWriter, vertex_normals
-from toolkit.mesh_io import read_mesh
+from jellycage.sim.export.frames import ExportMesh
+from jellycage.sim.export.obj_sequence import ObjSequenceWriter, vertex_normals
+from jellycage.toolkit.mesh.mesh_io import read_mesh
 
 BEAR, PLATE = quad_and_triangle(), triangle()
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from moving_meshes import motion, quad_and_triangle, write_all, y_up
 
-from sim.errors import SettingsError
-from sim.export.pc2 import Pc2Writer, read_pc2
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.export.pc2 import Pc2Writer, read_pc2
 
 BEAR = quad_and_triangle()
 

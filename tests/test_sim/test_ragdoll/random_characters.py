@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from sim.ragdoll.bones import BoneEntry
-from sim.ragdoll.character import Character, Skin
-from sim.ragdoll.motion import Motion
+from jellycage.sim.ragdoll.bones import BoneEntry
+from jellycage.sim.ragdoll.character import Character, Skin
+from jellycage.sim.ragdoll.motion import Motion
 
 
 def random_turns(rng, *shape):

@@ -7,10 +7,10 @@ import pytest
 from bvh_reader import read_bvh
 from random_characters import hierarchic_motion, matrices_of, random_character, random_turns
 
-from sim.errors import SettingsError
-from sim.export.bvh import angles_of, write_bvh
-from sim.ragdoll.humanoid import humanoid
-from sim.ragdoll.motion import Motion
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.export.bvh import angles_of, write_bvh
+from jellycage.sim.ragdoll.humanoid import humanoid
+from jellycage.sim.ragdoll.motion import Motion
 
 Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 

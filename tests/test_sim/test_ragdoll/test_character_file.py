@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from random_characters import matrices_of, random_character, random_skin, random_turns
 
-from sim import quaternions
-from sim.errors import SceneError
-from sim.ragdoll.bones import BoneEntry, axes_without_roll, rest_axes, roll_of
-from sim.ragdoll.character import Character, Skin
-from sim.ragdoll.character_file import (
+from jellycage.sim.errors import SceneError
+from jellycage.sim.maths import quaternions
+from jellycage.sim.ragdoll.bones import BoneEntry, axes_without_roll, rest_axes, roll_of
+from jellycage.sim.ragdoll.character import Character, Skin
+from jellycage.sim.ragdoll.character_file import (
     EXAMPLE,
     character_page,
     read_character,
@@ -504,4 +504,6 @@ def test_the_example_of_the_page_reads(tmp_path):
 
 def test_the_page_is_made_from_the_declaration():
     page = (ROOT / "docs" / "character_file.md").read_text(encoding="utf-8")
-    assert page == character_page(), "write it again: python -m sim.ragdoll.character_file"
+    assert page == character_page(), (
+        "write it again: python -m jellycage.sim.ragdoll.character_file"
+    )

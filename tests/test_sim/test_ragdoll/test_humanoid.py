@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from random_characters import matrices_of
 
-from sim import quaternions
-from sim.ragdoll.character_file import read_character
-from sim.ragdoll.humanoid import humanoid, main
+from jellycage.sim.maths import quaternions
+from jellycage.sim.ragdoll.character_file import read_character
+from jellycage.sim.ragdoll.humanoid import humanoid, main
 
 SAMPLE = Path(__file__).resolve().parent.parent.parent.parent / "sample_meshes" / "walker.json"
 HEIGHT = 1.75

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from random_characters import random_turns
 
-from sim.errors import SceneError
-from sim.ragdoll.motion import Motion, read_motion, write_motion
+from jellycage.sim.errors import SceneError
+from jellycage.sim.ragdoll.motion import Motion, read_motion, write_motion
 
 
 def random_motion(seed, names=("hips", "背骨", 'a "b"'), frame_count=5):

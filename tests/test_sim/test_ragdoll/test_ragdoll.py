@@ -8,16 +8,16 @@ import pytest
 from random_characters import random_character
 from random_ragdolls import drop, posed
 
-from sim import quaternions
-from sim.errors import SettingsError
-from sim.ragdoll.bones import BoneEntry
-from sim.ragdoll.character import Character
-from sim.ragdoll.humanoid import humanoid
-from sim.ragdoll.playback import motion_of, spine_shares
-from sim.ragdoll.ragdoll import SPINES, RagdollSettings, build_ragdoll
-from sim.ragdoll.roles import guess_spine, role_of
-from sim.ragdoll.simulation import ragdoll_world, simulate_ragdolls
-from sim.rigid.shapes import vertices_and_faces
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.maths import quaternions
+from jellycage.sim.ragdoll.bones import BoneEntry
+from jellycage.sim.ragdoll.character import Character
+from jellycage.sim.ragdoll.humanoid import humanoid
+from jellycage.sim.ragdoll.playback import motion_of, spine_shares
+from jellycage.sim.ragdoll.ragdoll import SPINES, RagdollSettings, build_ragdoll
+from jellycage.sim.ragdoll.roles import guess_spine, role_of
+from jellycage.sim.ragdoll.simulation import ragdoll_world, simulate_ragdolls
+from jellycage.sim.shapes.shapes import vertices_and_faces
 
 FRAMES = 72
 

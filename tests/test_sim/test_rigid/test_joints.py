@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from sim import quaternions
-from sim.errors import SettingsError
-from sim.rigid.bodies import RigidBody
-from sim.rigid.joints import WORLD, Ball, ConeTwist, Fixed, Hinge
-from sim.rigid.joints_kernels import (
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.maths import quaternions
+from jellycage.sim.maths.quaternions_kernels import displace
+from jellycage.sim.rigid.body import RigidBody
+from jellycage.sim.rigid.joints import WORLD, Ball, ConeTwist, Fixed, Hinge
+from jellycage.sim.rigid.joints_kernels import (
     angle_errors,
     find_turn,
     point_gap,
@@ -17,10 +18,9 @@ from sim.rigid.joints_kernels import (
     turn_vector,
     twist_angle,
 )
-from sim.rigid.motion_kernels import predict_motion
-from sim.rigid.rotation_kernels import displace
-from sim.rigid.shapes import Box, Capsule
-from sim.rigid.world import RigidSettings, RigidWorld
+from jellycage.sim.rigid.motion_kernels import predict_motion
+from jellycage.sim.rigid.world import RigidSettings, RigidWorld
+from jellycage.sim.shapes.shapes import Box, Capsule
 
 NO_GRAVITY = (0.0, 0.0, 0.0)
 EXACT = RigidSettings(substeps=4, iterations=60, sleep_speed=0.0)

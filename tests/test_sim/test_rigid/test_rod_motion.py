@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from sim import quaternions
-from sim.errors import SettingsError
-from sim.rigid.bodies import RigidBody
-from sim.rigid.joints import WORLD
-from sim.rigid.rods import Rod, arc_through, bend_of
-from sim.rigid.shapes import Box
-from sim.rigid.world import RigidSettings, RigidWorld
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.maths import quaternions
+from jellycage.sim.rigid.body import RigidBody
+from jellycage.sim.rigid.joints import WORLD
+from jellycage.sim.rigid.rods import Rod, arc_through, bend_of
+from jellycage.sim.rigid.world import RigidSettings, RigidWorld
+from jellycage.sim.shapes.shapes import Box
 
 LENGTH = 0.4
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from sim.rigid.rods_kernels import measure_rod
-from sim.rigid.rotation_kernels import multiply, rotate, turn, turn_between, unrotate
-from toolkit.compile_kernels import njit
+from jellycage.sim.maths.quaternions_kernels import multiply, rotate, turn, turn_between, unrotate
+from jellycage.sim.rigid.rods_kernels import measure_rod
+from jellycage.toolkit.compile_kernels import njit
 
 BENDS = (0.0, 1e-9, 1e-4, 1e-3, 0.01, 0.5, 1.5, 2.8)
 

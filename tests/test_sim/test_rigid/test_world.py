@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from sim import colliders, quaternions
-from sim.colliders import Motion, ground, turn_to
-from sim.errors import SettingsError
-from sim.rigid.bodies import RigidBody
-from sim.rigid.joints import WORLD, Ball
-from sim.rigid.shapes import Box, Capsule, Hull, Sphere
-from sim.rigid.world import RigidSettings, RigidWorld
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.maths import quaternions
+from jellycage.sim.rigid.body import RigidBody
+from jellycage.sim.rigid.joints import WORLD, Ball
+from jellycage.sim.rigid.world import RigidSettings, RigidWorld
+from jellycage.sim.shapes import colliders
+from jellycage.sim.shapes.colliders import Motion, ground, turn_to
+from jellycage.sim.shapes.shapes import Box, Capsule, Hull, Sphere
 
 G = 9.81
 AWAKE = RigidSettings(sleep_speed=0.0)

@@ -1,12 +1,12 @@
-"""The same questions as in `toolkit.collision.queries`, answered by trying every triangle."""
+"""The same questions as in `jellycage.toolkit.collision.queries`, answered by trying every triangle."""
 
 import numpy as np
 
-from toolkit.collision.nearest_kernels import near_triangle
-from toolkit.collision.pairs_kernels import cross_triangles
-from toolkit.collision.predicates_kernels import point_of
-from toolkit.collision.rays_kernels import hit_triangle, prepare_ray
-from toolkit.compile_kernels import njit
+from jellycage.toolkit.collision.nearest_kernels import near_triangle
+from jellycage.toolkit.collision.pairs_kernels import cross_triangles
+from jellycage.toolkit.collision.predicates_kernels import point_of
+from jellycage.toolkit.collision.rays_kernels import hit_triangle, prepare_ray
+from jellycage.toolkit.compile_kernels import njit
 
 
 @njit

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from toolkit.collision.bdop import build_trees, pack_triangles, tet_bdops
-from toolkit.collision.kdop import build_tet_tree
-from toolkit.collision.posed import weight_areas
+from jellycage.toolkit.collision.bdop import build_trees, pack_triangles, tet_bdops
+from jellycage.toolkit.collision.kdop import build_tet_tree
+from jellycage.toolkit.collision.posed import weight_areas
 
 STEPS = np.array(
     [np.cumsum([np.eye(3, dtype=int)[i] for i in p], axis=0) for p in permutations(range(3))]

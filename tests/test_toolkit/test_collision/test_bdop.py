@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from collision_bodies import POSES, posed_nodes, wavy_body
 
-from toolkit.collision.bdop import (
+from jellycage.toolkit.collision.bdop import (
     bdop_bounds,
     build_trees,
     pack_triangles,
@@ -11,9 +11,9 @@ from toolkit.collision.bdop import (
     triangle_neighbours,
     triangle_vertices,
 )
-from toolkit.collision.bounds_kernels import high_bound, low_bound, prepare_axis
-from toolkit.collision.posed import pose
-from toolkit.compile_kernels import njit
+from jellycage.toolkit.collision.bounds_kernels import high_bound, low_bound, prepare_axis
+from jellycage.toolkit.collision.posed import pose
+from jellycage.toolkit.compile_kernels import njit
 
 
 def random_patches(rng, sizes):

@@ -3,7 +3,7 @@ import pytest
 from lattice_blocks import lattice_block, tets_around
 from shapes import ball, box, random_rotation
 
-from toolkit.collision.clip import clip
+from jellycage.toolkit.collision.clip import clip
 
 
 def cut(points, faces, size=5):

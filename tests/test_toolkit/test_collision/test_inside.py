@@ -3,8 +3,8 @@ import pytest
 from brute_force import solid_angles
 from collision_bodies import ball, contour_body, posed_nodes, wavy_body
 
-from toolkit.collision.posed import pose
-from toolkit.collision.queries import are_inside, winding_numbers
+from jellycage.toolkit.collision.posed import pose
+from jellycage.toolkit.collision.queries import are_inside, winding_numbers
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from collision_bodies import POSES, posed_nodes, wavy_body
 
-from toolkit.collision.kdop import GROUP, build_tet_tree, refitted_dops
-from toolkit.collision.kdop_kernels import AXES, tight_bounds
-from toolkit.collision.posed import pose
-from toolkit.compile_kernels import njit
+from jellycage.toolkit.collision.kdop import GROUP, build_tet_tree, refitted_dops
+from jellycage.toolkit.collision.kdop_kernels import AXES, tight_bounds
+from jellycage.toolkit.collision.posed import pose
+from jellycage.toolkit.compile_kernels import njit
 
 
 def loose_tets(rng, count):

@@ -3,10 +3,10 @@ import pytest
 from brute_force import brute_nearest
 from collision_bodies import POSES, posed_nodes, wavy_body
 
-from toolkit.collision.nearest_kernels import near_triangle
-from toolkit.collision.posed import pose
-from toolkit.collision.queries import closest_points
-from toolkit.compile_kernels import njit
+from jellycage.toolkit.collision.nearest_kernels import near_triangle
+from jellycage.toolkit.collision.posed import pose
+from jellycage.toolkit.collision.queries import closest_points
+from jellycage.toolkit.compile_kernels import njit
 
 
 @pytest.mark.parametrize("kind", POSES)

@@ -5,9 +5,9 @@ import pytest
 from brute_force import brute_pairs
 from collision_bodies import POSES, posed_nodes, wavy_body
 
-from toolkit.collision.bdop import triangle_neighbours
-from toolkit.collision.posed import pose
-from toolkit.collision.queries import are_inside, intersecting_pairs
+from jellycage.toolkit.collision.bdop import triangle_neighbours
+from jellycage.toolkit.collision.posed import pose
+from jellycage.toolkit.collision.queries import are_inside, intersecting_pairs
 
 TRIALS = 12
 

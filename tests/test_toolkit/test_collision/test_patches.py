@@ -5,10 +5,10 @@ import pytest
 from collision_claims import measure, open_edges, vector_areas
 from shapes import ball, blocks, box, c_ring_cells, fork_cells, subdivided, together, torus
 
-import toolkit
-import toolkit.prepare
-from toolkit.collision.clip import CutError
-from toolkit.errors import AssetError
+import jellycage.toolkit.prepare
+from jellycage import toolkit
+from jellycage.toolkit.collision.clip import CutError
+from jellycage.toolkit.errors import AssetError
 
 CASES = {
     "ball of tets": (ball(3), {"resolution": 6}),
@@ -137,7 +137,7 @@ def test_a_cage_without_a_collision_surface_says_so(monkeypatch):
     def refuse(*arguments):
         raise CutError("the surface could not be cut; try another resolution")
 
-    monkeypatch.setattr(toolkit.prepare, "clip", refuse)
+    monkeypatch.setattr(jellycage.toolkit.prepare, "clip", refuse)
     asset = toolkit.build_cage(ball(2), resolution=3)
     assert asset.collision is None
     assert any("No collision surface" in sentence for sentence in asset.meta["warnings"])

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from collision_bodies import place, posed_nodes, wavy_body
 
-from toolkit.collision.posed import pose, weight_areas
-from toolkit.errors import MeshError
+from jellycage.toolkit.collision.posed import pose, weight_areas
+from jellycage.toolkit.errors import MeshError
 
 
 def vertex_tets(body):

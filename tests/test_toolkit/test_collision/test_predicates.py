@@ -3,14 +3,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from toolkit.collision.predicates_kernels import (
+from jellycage.toolkit.collision.predicates_kernels import (
     accurate_volume,
     side_of_face,
     turn_about,
     turn_of_edges,
     volume_sign,
 )
-from toolkit.compile_kernels import njit
+from jellycage.toolkit.compile_kernels import njit
 
 S = Fraction(1, 10**60)
 SHIFT = [S, S**2, S**3]  # smaller than anything that doubles of these sizes can differ by

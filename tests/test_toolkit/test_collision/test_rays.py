@@ -3,8 +3,8 @@ import pytest
 from brute_force import brute_hits
 from collision_bodies import POSES, posed_nodes, wavy_body
 
-from toolkit.collision.posed import pose
-from toolkit.collision.queries import all_hits, cast_rays
+from jellycage.toolkit.collision.posed import pose
+from jellycage.toolkit.collision.queries import all_hits, cast_rays
 
 TRIALS = 25
 

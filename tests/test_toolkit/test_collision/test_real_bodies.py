@@ -5,9 +5,9 @@ import pytest
 from brute_force import brute_hits, brute_pairs
 from shapes import ball, blocks, fork_cells, subdivided, torus
 
-import toolkit
-from toolkit.collision.posed import pose
-from toolkit.collision.queries import (
+from jellycage import toolkit
+from jellycage.toolkit.collision.posed import pose
+from jellycage.toolkit.collision.queries import (
     all_hits,
     are_inside,
     cast_rays,

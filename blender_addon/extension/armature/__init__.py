@@ -1,0 +1,1 @@
+"""Characters in Blender: read from an armature, and back as an action."""

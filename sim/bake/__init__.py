@@ -1,0 +1,1 @@
+"""Bakes: frames into a cache, and out of it into files."""

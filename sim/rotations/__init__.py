@@ -1,0 +1,1 @@
+"""The rotation in a deformation gradient, one file per method."""

@@ -1,0 +1,1 @@
+"""Scenes: what is in them, how files describe them, and how they are stepped."""

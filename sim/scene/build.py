@@ -1,0 +1,390 @@
+"""A shot: a scene file with everything that it names read, caged and put in place, ready to be baked.
+
+A body's own transform is split in two: its stretch changes the rest shape, its rotation and location change where the
+body starts. What is simulated is in the world, in metres, with Z up.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.spatial import cKDTree
+
+from jellycage.sim.errors import SceneError
+from jellycage.sim.export.frames import ExportMesh
+from jellycage.sim.export.pc2 import read_pc2
+from jellycage.sim.maths.keyed import Keyed
+from jellycage.sim.rotations.rotations_kernels import quaternion_of
+from jellycage.sim.scene.build_rigid import build_rigid_shot
+from jellycage.sim.scene.entries import BodyEntry, ColliderEntry, euler_matrix, is_keyed
+from jellycage.sim.scene.rigid_run import RigidShot
+from jellycage.sim.scene.scene import Scene
+from jellycage.sim.scene.scene_file import SceneFile
+from jellycage.sim.scene.selections import Selections
+from jellycage.sim.shapes.colliders import Box, Capsule, Collider, Motion, Plane, Sphere, turn_to
+from jellycage.sim.soft.body import SoftBody
+from jellycage.sim.soft.loads import Force, Impulse, PositionChange, VelocityChange
+from jellycage.sim.soft.pins import Pin
+from jellycage.sim.soft.presets import (
+    LAWS,
+    PRESETS,
+    QUALITIES,
+    preset_material,
+    stiffness_damping,
+    substeps_for,
+)
+from jellycage.toolkit.arrays import frozen
+from jellycage.toolkit.asset.asset import Asset
+from jellycage.toolkit.asset.asset_file import load_asset
+from jellycage.toolkit.embedding.smooth_embedding import smooth_embedding
+from jellycage.toolkit.mesh.mesh_io import read_mesh
+from jellycage.toolkit.prepare import build_cage
+from jellycage.toolkit.version import VERSION
+
+CHANGES = {"impulse": Impulse, "velocity": VelocityChange, "position": PositionChange}
+
+
+@dataclass(frozen=True, eq=False)
+class Skin:
+    """What is seen of a body and written to files: every vertex of its mesh in the order of the file."""
+
+    mesh: ExportMesh
+    nodes: NDArray[np.int32]
+    """Cage nodes of each vertex, shape (v, a)."""
+    weights: NDArray[np.float64]
+    """Their weights, shape (v, a)."""
+    offset: NDArray[np.float64]
+    """What is added [m], shape (v, 3): zero but for vertices without a face, which follow the nearest that has one."""
+    smooth: csr_matrix | None = None
+    """Weights of all nodes to be seen by, shape (v, n); None: it is seen as it collides."""
+
+    def positions(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Vertices carried by node positions x (n, 3), shape (v, 3) [m]."""
+        return self.velocities(x) + self.offset
+
+    def velocities(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Vertex velocities of node velocities v (n, 3), shape (v, 3) [m/s]."""
+        return self._colliding(v) if self.smooth is None else self.smooth @ v
+
+    def smooth_distance(self, x: NDArray[np.float64]) -> float:
+        """How far a vertex is seen from where it collides, at most [m]."""
+        if self.smooth is None:
+            return 0.0
+        return float(np.linalg.norm(self.smooth @ x - self._colliding(x), axis=1).max(initial=0.0))
+
+    def _colliding(self, x):
+        return np.einsum("va,vai->vi", self.weights, x[self.nodes])
+
+
+@dataclass(frozen=True, eq=False)
+class Shot:
+    """What `bake` needs."""
+
+    scene: Scene
+    skins: tuple[Skin, ...]
+    """Of each body."""
+    frames: tuple[int, int]
+    """First, which is the start, and last."""
+    fps: float
+    substeps: int
+    digest: str
+    """Of everything that decides the result: 64 hexadecimal digits."""
+    notes: tuple[str, ...] = ()
+    """What a user should know, in sentences: the stiffness that a preset came to, what was repaired."""
+    rigid: RigidShot | None = None
+    """Ragdolls and rigid bodies, if there are any."""
+
+    @property
+    def meshes(self) -> list[ExportMesh]:
+        """Everything that is written to files: soft bodies, ragdolls, rigid bodies."""
+        rigid = [] if self.rigid is None else self.rigid.export_meshes
+        return [*(skin.mesh for skin in self.skins), *rigid]
+
+    @cached_property
+    def dt(self) -> float:
+        """Length of a step [s]."""
+        return 1.0 / (self.fps * self.substeps)
+
+
+def build_shot(scene: SceneFile, *, progress: Callable[[str, float], None] | None = None) -> Shot:
+    """Read and cage what a scene file names. progress is called as progress(stage, fraction)."""
+    report = progress or (lambda stage, fraction: None)
+    clock = _Clock(scene.frames[0], scene.fps)
+    bodies, skins, notes = [], [], []
+    for number, entry in enumerate(scene.bodies):
+        share = number / len(scene.bodies)
+        body, skin, said = _body(
+            *(scene, entry, clock),
+            lambda stage, part, name=entry.name, share=share: report(
+                f"{name}: {stage}", share + part / len(scene.bodies)
+            ),
+        )
+        bodies.append(body)
+        skins.append(skin)
+        notes += [f"{entry.name}: {sentence}" for sentence in said]
+    colliders = [_collider(entry, clock) for entry in scene.colliders if entry.kind != "mesh"]
+    rigid, said = build_rigid_shot(scene, colliders)
+    return Shot(
+        Scene(bodies, scene.gravity, scene.wind, scene.solver_settings, colliders),
+        *(tuple(skins), scene.frames, scene.fps, _substeps(scene, bodies), scene_digest(scene)),
+        *((*notes, *said), rigid),
+    )
+
+
+def _substeps(scene, bodies) -> int:
+    """Steps per frame of the soft bodies, or of the rigid ones if there are no others."""
+    if not bodies:
+        return scene.rigid_settings.substeps
+    lengths = [float(np.ptp(body.start_positions(), axis=0).max()) for body in bodies]
+    return scene.substeps or substeps_for(
+        scene.fps, min(lengths), scene.gravity, QUALITIES[scene.quality]
+    )
+
+
+def scene_digest(scene: SceneFile) -> str:
+    """Digest of the scene, of the contents of the files that it names, and of the version that simulates it."""
+    digest = hashlib.sha256(f"{VERSION}\n{json.dumps(scene.content, sort_keys=True)}".encode())
+    for path in _files(scene):
+        digest.update(hashlib.sha256(Path(path).read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _files(scene):
+    for body in scene.bodies:
+        yield body.mesh or body.asset
+        for entry in (*body.pins, *body.loads, body.paint.young_modulus, body.paint.density):
+            for name in ("file", "target"):
+                if getattr(entry, name, None) is not None:
+                    yield getattr(entry, name)
+    for ragdoll in scene.ragdolls:
+        yield ragdoll.character
+        skin = json.loads(ragdoll.character.read_text(encoding="utf-8-sig")).get("skin")
+        if skin is not None:
+            yield ragdoll.character.parent / skin
+    yield from (entry.mesh for entry in (*scene.rigids, *scene.colliders) if entry.mesh is not None)
+
+
+@dataclass(frozen=True)
+class _Clock:
+    """Frames to seconds: the first frame is time zero."""
+
+    first: int
+    fps: float
+
+    def seconds(self, frame: float) -> float:
+        return (frame - self.first) / self.fps
+
+
+def _body(scene: SceneFile, entry: BodyEntry, clock: _Clock, report):
+    """(body, skin, notes) of one entry."""
+    rotation, stretch, location = _split(entry.transform)
+    asset, source, attributes, notes = _asset(scene, entry, stretch, report)
+    start = asset.cage_nodes @ rotation.T + location
+    selected = Selections(entry, asset, source, attributes)
+    up = np.array(scene.gravity) / (np.linalg.norm(scene.gravity) or 1.0)
+    along = (asset.surface_vertices @ rotation.T) @ (up if up.any() else np.array([0.0, 0.0, 1.0]))
+    material, damping, said = _material(scene, entry, float(np.ptp(along)), selected)
+    loads = [_load(load, selected, clock) for load in entry.loads]
+    body = SoftBody(
+        asset,
+        material,
+        pins=[_pin(pin, selected, clock, start) for pin in entry.pins],
+        loads=loads,
+        start=None if np.array_equal(start, asset.cage_nodes) else start,
+        velocity=entry.velocity,
+        spin=entry.spin,
+        mass_damping=entry.mass_damping or 0.0,
+        stiffness_damping=damping,
+        air_drag=entry.air_drag or 0.0,
+        friction=entry.friction,
+        restitution=entry.restitution,
+        quadrature=entry.quadrature,
+    )
+    skin = _skin(asset, source, entry, stretch @ rotation.T)
+    return body, skin, (*notes, *said)
+
+
+def _split(transform):
+    """(rotation, symmetric stretch, location) of a 4 x 4 transform that does not mirror."""
+    linear = transform[:3, :3]
+    u, s, vt = np.linalg.svd(linear)
+    rotation = u @ vt
+    stretch = vt.T @ np.diag(s) @ vt
+    # Nothing but a location leaves the numbers of the mesh as they are, to the last bit.
+    if np.allclose(linear, np.eye(3), rtol=0.0, atol=1e-15):
+        rotation = stretch = np.eye(3)
+    return rotation, stretch, transform[:3, 3]
+
+
+def _asset(scene, entry, stretch, report):
+    """(asset, rest positions of the source's vertices before the stretch, vertex attributes, notes)."""
+    if entry.asset is not None:
+        asset = load_asset(entry.asset)
+        source = np.full((asset.meta.get("source_vertices", 0), 3), np.nan)
+        if len(source) <= asset.source_vertex.max(initial=-1):
+            source = np.full((int(asset.source_vertex.max()) + 1, 3), np.nan)
+        source[asset.source_vertex] = asset.surface_vertices
+        stretched = replace(
+            asset,
+            cage_nodes=asset.cage_nodes @ stretch,
+            cage_centre=None if asset.cage_centre is None else asset.cage_centre @ stretch,
+            surface_vertices=asset.surface_vertices @ stretch,
+        )
+        return stretched, source, {}, ()
+    mesh = read_mesh(entry.mesh)
+    stretched = replace(mesh, vertices=mesh.vertices @ stretch)
+    settings = {"element": entry.element, "fit_steps": entry.fit_steps, "split": entry.split}
+    if entry.cell_size is not None:
+        settings["cell_size"] = entry.cell_size
+    else:
+        settings["resolution"] = entry.resolution or QUALITIES[scene.quality].resolution
+    asset = build_cage(stretched, progress=report, collision=False, **settings)
+    notes = dict.fromkeys([*mesh.warnings, *asset.meta.get("warnings", [])])
+    return asset, mesh.vertices, mesh.attributes, tuple(notes)
+
+
+def _material(scene, entry, height, selected):
+    """(material, stiffness damping [s], notes)."""
+    notes = ()
+    if entry.material is not None:
+        m = entry.material
+        material = LAWS[m.law](m.young_modulus, m.poisson_ratio, m.density)
+    else:
+        preset = PRESETS[entry.preset]
+        material, _ = preset_material(preset, height, scene.gravity, sag=entry.sag)
+        sag = preset.sag if entry.sag is None else entry.sag
+        notes = (
+            f"{entry.preset} of {height:.3g} m that sags by {sag:.1%}: "
+            f"Young modulus {float(material.young_modulus):.4g} Pa, "
+            f"Poisson ratio {preset.poisson_ratio:g}, density {preset.density:g} kg/m^3",
+        )
+    damping = entry.stiffness_damping
+    if damping is None:
+        damping = stiffness_damping(entry.damping_ratio, material, height)
+    painted = {}
+    for name in ("young_modulus", "density"):
+        paint = getattr(entry.paint, name)
+        if paint is not None:
+            weights = selected.weights(paint, f"paint.{name}")
+            painted[name] = paint.values(selected.per_element(weights))
+    if painted:
+        material = replace(material, **painted)
+    return material, damping, notes
+
+
+def _strength(pin, weights, clock):
+    if not is_keyed(pin.strength):
+        return pin.strength * weights
+    times = [clock.seconds(key.frame) for key in pin.strength]
+    return Keyed(times, np.array([key.value for key in pin.strength])[:, None] * weights)
+
+
+def _pin(pin, selected: Selections, clock: _Clock, start) -> Pin:
+    chosen, weights = selected.vertices(pin, "pin")
+    points = selected.points(chosen)
+    target = None
+    if pin.offset is not None:
+        began = points.positions(start)
+        offsets = np.array([key.value for key in pin.offset])
+        times = [clock.seconds(key.frame) for key in pin.offset]
+        target = Keyed(times, began + offsets[:, None, :])
+    elif pin.target is not None:
+        target = _cached_target(pin.target, chosen, len(selected.source), clock)
+    return Pin(
+        points,
+        target=target,
+        strength=_strength(pin, weights, clock),
+        along=pin.along,
+        normal=pin.normal,
+    )
+
+
+def _cached_target(path, chosen, count, clock):
+    """Targets of the chosen vertices, from a point cache of them or of all vertices."""
+    cache = read_pc2(path)
+    positions = cache.positions
+    if positions.shape[1] == count:
+        positions = positions[:, chosen]
+    elif positions.shape[1] != len(chosen):
+        raise SceneError(
+            f"{path}: has {positions.shape[1]} points; expected {len(chosen)}, those of the pin, "
+            f"or {count}, those of the mesh; export it again"
+        )
+    frames = cache.start + cache.rate * np.arange(len(positions))
+    return Keyed([clock.seconds(frame) for frame in frames], np.array(positions, np.float64))
+
+
+def _load(load, selected: Selections, clock: _Clock):
+    chosen, weights = selected.vertices(load, "load")
+    points = selected.points(chosen)
+    if load.kind == "force":
+        if is_keyed(load.value):
+            times = [clock.seconds(key.frame) for key in load.value]
+            values = np.array([key.value for key in load.value])
+            return Force(points, Keyed(times, weights[None, :, None] * values[:, None, :]))
+        return Force(points, weights[:, None] * np.array(load.value))
+    time = 0.0 if load.frame is None else clock.seconds(load.frame)
+    return CHANGES[load.kind](points, weights[:, None] * np.array(load.value), time)
+
+
+def _collider(entry: ColliderEntry, clock: _Clock) -> Collider:
+    keys = entry.keys or ()
+    places = [(key.location, key.rotation) for key in keys] or [(entry.location, entry.rotation)]
+    locations = [np.zeros(3) if p is None else p for p, _ in places]
+    matrices = [euler_matrix((0, 0, 0) if r is None else r) for _, r in places]
+    rotations = [quaternion_of(tuple(matrix.ravel())) for matrix in matrices]
+    if entry.kind == "plane":
+        turn = turn_to((0.0, 0.0, 1.0) if entry.normal is None else entry.normal)
+        rotations = [_product(rotation, turn) for rotation in rotations]
+    times = [clock.seconds(key.frame) for key in keys] or [0.0]
+    common = {
+        "motion": Motion(locations, rotations, times),
+        "friction": entry.friction,
+        "restitution": entry.restitution,
+    }
+    if entry.kind == "plane":
+        return Plane(**common)
+    if entry.kind == "sphere":
+        return Sphere(entry.radius, **common)
+    if entry.kind == "box":
+        return Box(entry.size, **common)
+    return Capsule(entry.radius, entry.length, **common)
+
+
+def _product(a, b):
+    """Quaternion of turn b followed by turn a."""
+    aw, av, bw, bv = a[0], np.asarray(a[1:]), b[0], np.asarray(b[1:])
+    return np.concatenate([[aw * bw - av @ bv], aw * bv + bw * av + np.cross(av, bv)])
+
+
+def _skin(asset: Asset, source, entry: BodyEntry, turned) -> Skin:
+    """Every vertex of the source in its order; those of faces hang in the cage, others on the nearest of them."""
+    count = len(source)
+    row = np.full(count, -1)
+    row[asset.source_vertex] = np.arange(len(asset.source_vertex))
+    loose = np.flatnonzero((row < 0) & np.isfinite(source).all(axis=1))
+    offset = np.zeros((count, 3))
+    if (row < 0).any():
+        rest = source[asset.source_vertex]
+        nearest = cKDTree(rest).query(source[loose])[1]
+        row[loose] = nearest
+        offset[loose] = (source[loose] - rest[nearest]) @ turned
+        row[row < 0] = 0  # an asset does not keep vertices without a face
+    nodes = asset.elements[asset.embed_element[row]]
+    start, corners = asset.polygon_start, asset.polygon_vertices
+    uv, uv_index = asset.uv, asset.uv_index
+    if start is None:
+        start = 3 * np.arange(len(asset.surface_faces) + 1)
+        corners = asset.source_vertex[asset.surface_faces].ravel()
+    mesh = ExportMesh(entry.name, count, start, corners, uv, uv_index)
+    weights = asset.embed_weights[row]
+    smooth = None
+    if entry.surface != "barycentric":
+        smooth = smooth_embedding(asset, entry.surface).matrix[row]
+    return Skin(mesh, frozen(nodes.astype(np.int32)), frozen(weights), frozen(offset), smooth)

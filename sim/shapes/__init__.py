@@ -1,0 +1,1 @@
+"""Solid shapes: colliders and rigid bodies are made of them."""

@@ -1,0 +1,216 @@
+"""Colliders: solid shapes that bodies meet. They move as they are told and feel nothing."""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.rotations.rotations_kernels import matrix_of
+from jellycage.sim.shapes.signed_distance_kernels import BOX, CAPSULE, PLANE, SPHERE
+from jellycage.toolkit.arrays import frozen
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Where a collider is: one place and turn, or several at rising times; linear between, held outside."""
+
+    locations: ArrayLike = (0.0, 0.0, 0.0)
+    """Of its origin [m], shape (3,) or (k, 3)."""
+    rotations: ArrayLike = (1.0, 0.0, 0.0, 0.0)
+    """Unit quaternion (w, x, y, z), shape (4,) or (k, 4)."""
+    times: ArrayLike = (0.0,)
+    """[s], shape (k,)."""
+
+    def __post_init__(self):
+        times = np.atleast_1d(np.array(self.times, np.float64))
+        count = len(times)
+        locations, rotations = (
+            np.array(value, np.float64) for value in (self.locations, self.rotations)
+        )
+        for name, value, width in (("locations", locations, 3), ("rotations", rotations, 4)):
+            if value.shape not in ((width,), (count, width)) or not np.isfinite(value).all():
+                raise SettingsError(
+                    f"Motion: {name} must be finite, of shape ({width},) or ({count}, {width}), "
+                    f"got shape {value.shape}"
+                )
+        if not count or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
+            raise SettingsError(
+                "Motion: expected at least one time, rising strictly; sort the keys, remove repeats"
+            )
+        length = np.sqrt((rotations * rotations).sum(axis=-1, keepdims=True))
+        if not (length > 1e-6).all():
+            raise SettingsError("Motion: rotations must not be zero; (1, 0, 0, 0) is no turn")
+        object.__setattr__(self, "times", frozen(times))
+        object.__setattr__(
+            self, "locations", frozen(np.array(np.broadcast_to(locations, (count, 3))))
+        )
+        turns = np.array(np.broadcast_to(rotations / length, (count, 4)))
+        # q and -q are the same turn: neighbours take the shorter way.
+        for k in range(1, count):
+            if (turns[k] * turns[k - 1]).sum() < 0.0:
+                turns[k] *= -1.0
+        object.__setattr__(self, "rotations", frozen(turns))
+
+    def pose(self, time: float) -> NDArray[np.float64]:
+        """Rotation matrix by rows, then location [m], at a time [s], shape (12,)."""
+        after = int(np.searchsorted(self.times, time, side="right"))
+        if after == 0 or after == len(self.times):
+            which = min(after, len(self.times) - 1)
+            turn, location = self.rotations[which], self.locations[which]
+        else:
+            t0, t1 = self.times[after - 1 : after + 1]
+            share = (time - t0) / (t1 - t0)
+            a, b = self.locations[after - 1 : after + 1]
+            location = a + share * (b - a)
+            turn = slerp(*self.rotations[after - 1 : after + 1], share)
+        return np.concatenate([rotation_matrix(turn).reshape(-1), location])
+
+
+def slerp(a: NDArray, b: NDArray, share: float) -> NDArray[np.float64]:
+    """The turn a share of the way from unit quaternion a to b, at constant speed."""
+    angle = np.arccos(np.clip((a * b).sum(), -1.0, 1.0))
+    if angle < 1e-9:
+        return a
+    return (np.sin((1.0 - share) * angle) * a + np.sin(share * angle) * b) / np.sin(angle)
+
+
+def rotation_matrix(quaternion: NDArray) -> NDArray[np.float64]:
+    """Matrix of a unit quaternion (w, x, y, z), shape (3, 3)."""
+    return np.array(matrix_of(*quaternion)).reshape(3, 3)
+
+
+def turn_to(normal: ArrayLike) -> NDArray[np.float64]:
+    """Quaternion of the shortest turn that takes z to a direction of any length, shape (4,)."""
+    normal = np.array(normal, np.float64)
+    length = np.sqrt((normal * normal).sum())
+    if normal.shape != (3,) or not 0.0 < length < np.inf:
+        raise SettingsError("normal: expected a direction, three numbers that are not all 0")
+    x, y, z = normal / length
+    if z < -1.0 + 1e-12:
+        return np.array([0.0, 1.0, 0.0, 0.0])
+    turn = np.array([1.0 + z, -y, x, 0.0])
+    return turn / np.sqrt((turn * turn).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Collider:
+    """What all colliders have; the kinds of it say what shape they are in their own space."""
+
+    kind: ClassVar[int]
+
+    def __post_init__(self):
+        if not 0.0 <= self.friction < np.inf:
+            raise SettingsError(f"friction: expected 0 or more, got {self.friction}")
+        if not 0.0 <= self.restitution <= 1.0:
+            raise SettingsError(f"restitution: expected 0 to 1, got {self.restitution}")
+        if not (np.isfinite(self.parameters()).all() and (self.parameters() >= 0.0).all()):
+            raise SettingsError(f"{type(self).__name__}: lengths must be positive numbers [m]")
+
+    def parameters(self) -> NDArray[np.float64]:
+        """Lengths that make the shape [m], shape (3,)."""
+        return np.zeros(3)
+
+    @property
+    def thickness(self) -> float:
+        """Of the shape where it is thinnest [m]."""
+        return 2.0 * float(self.parameters()[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Plane(Collider):
+    """Everything below z = 0 of its own space is solid."""
+
+    motion: Motion = Motion()
+    friction: float = 0.5
+    """Coulomb's coefficient; a pair has the geometric mean of its two."""
+    restitution: float = 0.0
+    """Share of the approach speed that a body leaves with, on top of its own elasticity, 0..1."""
+    kind = PLANE
+    thickness = np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Sphere(Collider):
+    """A ball about the origin."""
+
+    radius: float = 1.0
+    """[m]."""
+    motion: Motion = Motion()
+    friction: float = 0.5
+    restitution: float = 0.0
+    kind = SPHERE
+
+    def parameters(self):
+        return np.array([self.radius, 0.0, 0.0], np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Box(Collider):
+    """A box about the origin."""
+
+    size: ArrayLike = (1.0, 1.0, 1.0)
+    """Full lengths of its sides [m], shape (3,)."""
+    motion: Motion = Motion()
+    friction: float = 0.5
+    restitution: float = 0.0
+    kind = BOX
+
+    def __post_init__(self):
+        if np.shape(self.size) != (3,):
+            raise SettingsError("Box: size must be three lengths [m]")
+        super().__post_init__()
+
+    def parameters(self):
+        return 0.5 * np.asarray(self.size, np.float64)
+
+    @property
+    def thickness(self):
+        return float(np.min(self.size))
+
+
+@dataclass(frozen=True, eq=False)
+class Capsule(Collider):
+    """All points within a radius of a piece of the z axis, centred on the origin."""
+
+    radius: float = 0.5
+    """[m]."""
+    length: float = 1.0
+    """Of the piece of the axis [m]; end to end it is two radii more."""
+    motion: Motion = Motion()
+    friction: float = 0.5
+    restitution: float = 0.0
+    kind = CAPSULE
+
+    def parameters(self):
+        return np.array([self.radius, 0.5 * self.length, 0.0], np.float64)
+
+
+def ground(height: float = 0.0, *, friction: float = 0.5, restitution: float = 0.0) -> Plane:
+    """A floor at z = height [m]."""
+    return Plane(Motion((0.0, 0.0, height)), friction, restitution)
+
+
+class ColliderArrays(NamedTuple):
+    """Colliders during one step, for kernels."""
+
+    kind: NDArray[np.int64]
+    """PLANE, SPHERE, BOX or CAPSULE, shape (c,)."""
+    parameters: NDArray[np.float64]
+    """Lengths [m], shape (c, 3)."""
+    before: NDArray[np.float64]
+    """Pose at the start of the step, see `Motion.pose`, shape (c, 12)."""
+    after: NDArray[np.float64]
+    """Pose at its end, shape (c, 12)."""
+
+
+def collider_arrays(colliders, start: float, end: float) -> ColliderArrays:
+    """The colliders as they move from one time [s] to another."""
+    rows = [np.zeros((0, 12))]
+    before = np.concatenate([*rows, *(c.motion.pose(start)[None] for c in colliders)])
+    after = np.concatenate([*rows, *(c.motion.pose(end)[None] for c in colliders)])
+    parameters = np.concatenate([np.zeros((0, 3)), *(c.parameters()[None] for c in colliders)])
+    return ColliderArrays(
+        np.array([c.kind for c in colliders], np.int64), parameters, before, after
+    )

@@ -1,0 +1,1 @@
+"""Soft bodies: cage, elements, elasticity, pins and loads."""

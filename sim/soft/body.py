@@ -1,0 +1,198 @@
+"""Soft bodies: a cage, a material, and what is done to them. Frozen; what moves is in `State`."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.materials.elastic import Elastic
+from jellycage.sim.soft.cage import Cage
+from jellycage.sim.soft.elements import Elements, elements_of
+from jellycage.sim.soft.loads import Force, Impulse, PositionChange, VelocityChange
+from jellycage.sim.soft.matrix_pattern import MatrixPattern, matrix_pattern
+from jellycage.sim.soft.pins import Pin
+from jellycage.toolkit.arrays import as_points, frozen
+from jellycage.toolkit.asset.asset import Asset
+from jellycage.toolkit.cage.outer_faces import outer_faces
+
+LEAST_FILL = 0.05  # an element with less solid than this would be too light to be stable
+LEAST_STIFF_FILL = 0.2  # and one with less than this so soft that its neighbours turn it inside out
+ROTATIONS = ("dapd", "isvd")
+
+
+@dataclass(frozen=True, eq=False)
+class SoftBody:
+    """A deformable body. Everything but the first two has a default that works."""
+
+    asset: Asset | Cage
+    """The cage, with a surface in it or without."""
+    material: Elastic
+    """What it is made of."""
+    pins: tuple[Pin, ...] = ()
+    """Points that are held or led."""
+    loads: tuple[Force | Impulse | VelocityChange | PositionChange, ...] = ()
+    """Forces and one-shot changes at points."""
+    start: ArrayLike | None = None
+    """Node positions to start from [m], shape (n, 3); None: the rest shape."""
+    velocity: ArrayLike = (0.0, 0.0, 0.0)
+    """Start velocity [m/s], one for all nodes or shape (n, 3)."""
+    spin: ArrayLike = (0.0, 0.0, 0.0)
+    """Start angular velocity about the centre of mass [rad/s], shape (3,)."""
+    mass_damping: float = 0.0
+    """Rayleigh alpha [1/s]: slows every motion."""
+    stiffness_damping: float = 0.0
+    """Rayleigh beta [s]: slows deformation only."""
+    air_drag: float = 0.0
+    """Drag coefficient times density of the medium [kg/m^3], about 0.6 for a ball in air: slows by speed squared."""
+    friction: float = 0.5
+    """Coulomb's coefficient; a pair has the geometric mean of its two."""
+    restitution: float = 0.0
+    """Share of the approach speed that it leaves a collider with, on top of its own elasticity, 0..1."""
+    rotation: str = "dapd"
+    """How co-rotated elements come back from inversion: "dapd" or "isvd"."""
+    quadrature: int = 1
+    """Quadrature points per hex: 1 with hourglass control, or 8. Tets have one."""
+
+    def __post_init__(self):
+        object.__setattr__(self, "pins", tuple(self.pins))
+        object.__setattr__(self, "loads", tuple(self.loads))
+        count = len(self.asset.cage_nodes)
+        if self.start is not None:
+            start = as_points(np.array(self.start, np.float64), "start")
+            if len(start) != count:
+                raise SettingsError(f"start: expected {count} rows, got {len(start)}")
+            object.__setattr__(self, "start", start)
+        for name, shapes in (("velocity", ((3,), (count, 3))), ("spin", ((3,),))):
+            value = np.asarray(getattr(self, name), np.float64)
+            if value.shape not in shapes or not np.isfinite(value).all():
+                wanted = " or ".join(str(shape) for shape in shapes)
+                raise SettingsError(f"{name}: expected finite numbers of shape {wanted}")
+            object.__setattr__(self, name, frozen(value.copy()))
+        for name in ("mass_damping", "stiffness_damping", "air_drag", "friction"):
+            if not 0.0 <= getattr(self, name) < np.inf:
+                raise SettingsError(
+                    f"{name}: expected 0 or a positive number, got {getattr(self, name)}"
+                )
+        if not 0.0 <= self.restitution <= 1.0:
+            raise SettingsError(f"restitution: expected 0 to 1, got {self.restitution}")
+        if self.rotation not in ROTATIONS:
+            raise SettingsError(f"rotation: expected one of {ROTATIONS}, got {self.rotation!r}")
+        if self.quadrature not in (1, 8):
+            raise SettingsError(f"quadrature: expected 1 or 8, got {self.quadrature}")
+        elements = self.asset.elements
+        unused = np.setdiff1d(np.arange(count), elements)
+        if len(unused):
+            raise SettingsError(
+                f"cage: {len(unused)} nodes belong to no element, node {unused[0]} first; remove them"
+            )
+        self.material.check_count(len(elements))
+        for points in [held.points for held in (*self.pins, *self.loads)]:
+            if points.nodes.size and points.nodes.max() >= count:
+                raise SettingsError(
+                    f"pins and loads: node {points.nodes.max()} does not exist, the cage has {count}"
+                )
+
+    @cached_property
+    def elements(self) -> Elements:
+        """Quadrature of the cage."""
+        return elements_of(
+            self.asset.cage_nodes,
+            self.asset.elements,
+            quadrature=self.quadrature,
+            centres=self.asset.cage_centre,
+        )
+
+    @cached_property
+    def solid_share(self) -> NDArray[np.float64]:
+        """Share of each element that resists deformation, shape (e,)."""
+        return frozen(np.maximum(self.asset.cage_fill, LEAST_STIFF_FILL))
+
+    @cached_property
+    def solid_volumes(self) -> NDArray[np.float64]:
+        """Solid that each quadrature point stands for [m^3], shape (q,): energy is that of the solid alone."""
+        points = len(self.elements.volumes) // len(self.elements.corners)
+        return frozen(self.elements.volumes * np.repeat(self.solid_share, points))
+
+    @cached_property
+    def parameters(self) -> NDArray[np.float64]:
+        """The material's numbers for each element, shape (e, 3)."""
+        return frozen(self.material.parameter_rows(len(self.elements.corners)))
+
+    @cached_property
+    def hourglass_stiffness(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """k_i and A_i of the hourglass modes [N/m], see `elements`, shapes (e, 4) and (e, 4, 6), or with no rows."""
+        young = self.material.young_modulus * self.solid_share
+        arrays = self.elements.hourglass_scale, self.elements.hourglass_rest
+        return tuple(
+            frozen(array * young[: len(array)].reshape(-1, *(1,) * (array.ndim - 1)))
+            for array in arrays
+        )
+
+    @cached_property
+    def mass(self) -> NDArray[np.float64]:
+        """Lumped mass of each node [kg], shape (n,): every element shares its solid part out evenly."""
+        corners = self.elements.corners
+        solid = self.elements.element_volumes * np.maximum(self.asset.cage_fill, LEAST_FILL)
+        share = solid * self.material.density / corners.shape[1]
+        weights = np.repeat(share, corners.shape[1])
+        return frozen(np.bincount(corners.ravel(), weights, len(self.elements.nodes)))
+
+    @cached_property
+    def pattern(self) -> MatrixPattern:
+        """Which nodes are coupled."""
+        return matrix_pattern(self.elements.corners, len(self.elements.nodes))
+
+    @cached_property
+    def part(self) -> NDArray[np.int64]:
+        """Connected part of the cage that each node belongs to, shape (n,)."""
+        corners = self.elements.corners
+        first = np.repeat(corners[:, 0], corners.shape[1])
+        count = len(self.elements.nodes)
+        links = coo_matrix((np.ones(len(first)), (first, corners.ravel())), (count, count))
+        return connected_components(links, directed=False)[1].astype(np.int64)
+
+    @cached_property
+    def exposed_area(self) -> NDArray[np.float64]:
+        """Area that each node turns to a wind from anywhere [m^2], shape (n,): a quarter of its outer surface."""
+        return frozen(_outer_area(self.elements) / 4.0)
+
+    @cached_property
+    def size(self) -> float:
+        """Diagonal of the box around the rest shape [m]."""
+        extent = np.ptp(self.elements.nodes, axis=0)
+        return float(np.sqrt((extent * extent).sum()))
+
+    def start_positions(self) -> NDArray[np.float64]:
+        """Node positions at the start [m], shape (n, 3)."""
+        return self.elements.nodes if self.start is None else self.start
+
+    def start_velocities(self) -> NDArray[np.float64]:
+        """Node velocities at the start [m/s], shape (n, 3)."""
+        x = self.start_positions()
+        centre = (self.mass[:, None] * x).sum(axis=0) / self.mass.sum()
+        return self.velocity + np.cross(self.spin, x - centre)
+
+    def surface(self, x) -> NDArray[np.float64]:
+        """The detailed surface carried by node positions x (n, 3), shape (vertices, 3) [m]."""
+        if not isinstance(self.asset, Asset):
+            raise SettingsError("surface: a bare Cage has none; build the body from an Asset")
+        corners = self.asset.elements[self.asset.embed_element]
+        return np.einsum("va,vai->vi", self.asset.embed_weights, np.asarray(x)[corners])
+
+
+def _outer_area(elements: Elements) -> NDArray[np.float64]:
+    """Area of the faces that belong to one element only, shared out to their nodes, shape (n,)."""
+    is_tet = elements.corners.shape[1] == 4
+    outer = outer_faces(*((elements.corners, None) if is_tet else (None, elements.corners)))
+    x = elements.nodes[outer]
+    if outer.shape[1] == 4:
+        normal = np.cross(x[:, 2] - x[:, 0], x[:, 3] - x[:, 1])
+    else:
+        normal = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
+    area = 0.5 * np.sqrt((normal * normal).sum(axis=1))
+    weights = np.repeat(area / outer.shape[1], outer.shape[1])
+    return np.bincount(outer.ravel(), weights, len(elements.nodes))

@@ -1,0 +1,165 @@
+"""What degenerate elements must not do to a body as a whole: spin it, give it energy, or keep it folded for good.
+
+Their forces belong to a frame that is not that of their deformation and that changes from step to step, so they have a
+net torque and are not conservative (thesis on interactive co-rotational FEM, sec. 4.4.6). The thesis leaves both to
+the damping of implicit Euler; at short time steps that is not enough. Here the torque is cancelled, and the energy
+that a change of frames brings in is taken from the velocities. A body that keeps turning elements inside out is calmed
+as well: no material can store what it does. One that cannot help itself is pulled to its unfolded shape.
+"""
+
+import math
+
+import numpy as np
+
+from jellycage.sim.maths.matrix3_kernels import solve_symmetric
+from jellycage.sim.rotations.rotations_kernels import svd, svd_rotation
+from jellycage.toolkit.compile_kernels import njit
+
+COLLAPSED = 0.9  # a body whose least stretch as a whole is below this is pulled to its rest size
+
+
+@njit
+def part_inertia(x, mass, part, count):
+    """Mass and centre (c, 4) and inertia (00, 11, 22, 01, 02, 12) about it (c, 6) of each part of a body."""
+    centre, inertia = np.zeros((count, 4)), np.zeros((count, 6))
+    for i in range(x.shape[0]):
+        c = part[i]
+        centre[c, 3] += mass[i]
+        for k in range(3):
+            centre[c, k] += mass[i] * x[i, k]
+    for c in range(count):
+        for k in range(3):
+            centre[c, k] /= centre[c, 3]
+    for i in range(x.shape[0]):
+        c = part[i]
+        rx, ry, rz = x[i, 0] - centre[c, 0], x[i, 1] - centre[c, 1], x[i, 2] - centre[c, 2]
+        inertia[c, 0] += mass[i] * (ry * ry + rz * rz)
+        inertia[c, 1] += mass[i] * (rx * rx + rz * rz)
+        inertia[c, 2] += mass[i] * (rx * rx + ry * ry)
+        inertia[c, 3] -= mass[i] * rx * ry
+        inertia[c, 4] -= mass[i] * rx * rz
+        inertia[c, 5] -= mass[i] * ry * rz
+    return centre, inertia
+
+
+@njit
+def angular_sums(x, vector, centre, part, count):
+    """sum of r x vector about the centre of each part, shape (c, 3)."""
+    out = np.zeros((count, 3))
+    for i in range(x.shape[0]):
+        c = part[i]
+        rx, ry, rz = x[i, 0] - centre[c, 0], x[i, 1] - centre[c, 1], x[i, 2] - centre[c, 2]
+        out[c, 0] += ry * vector[i, 2] - rz * vector[i, 1]
+        out[c, 1] += rz * vector[i, 0] - rx * vector[i, 2]
+        out[c, 2] += rx * vector[i, 1] - ry * vector[i, 0]
+    return out
+
+
+@njit
+def cancel_torque(x, force, mass, part, is_free, dt, out_v):
+    """Take out of the velocities the spin that internal forces [N] with a net torque gave each free part in dt [s]."""
+    count = is_free.shape[0]
+    centre, inertia = part_inertia(x, mass, part, count)
+    spin = angular_sums(x, force, centre, part, count)
+    # A part on a line has no inertia about it, and turns about it at no cost: no spin is taken from it.
+    for c in range(count):
+        if is_free[c]:
+            spin[c] = solve_symmetric(inertia[c], dt * spin[c, 0], dt * spin[c, 1], dt * spin[c, 2])
+        else:
+            spin[c] = 0.0
+    add_rigid_motion(x, centre, np.zeros((count, 3)), spin, part, -1.0, out_v)
+
+
+@njit
+def add_rigid_motion(x, centre, velocity, spin, part, scale, out_v):
+    """out_v += scale times the rigid motion of each part."""
+    for i in range(x.shape[0]):
+        c = part[i]
+        rx, ry, rz = x[i, 0] - centre[c, 0], x[i, 1] - centre[c, 1], x[i, 2] - centre[c, 2]
+        wx, wy, wz = spin[c, 0], spin[c, 1], spin[c, 2]
+        out_v[i, 0] += scale * (velocity[c, 0] + wy * rz - wz * ry)
+        out_v[i, 1] += scale * (velocity[c, 1] + wz * rx - wx * rz)
+        out_v[i, 2] += scale * (velocity[c, 2] + wx * ry - wy * rx)
+
+
+@njit
+def calm(x, mass, part, count, fraction, most, debt, out_v):
+    """Take a fraction of the energy of the motion that is not rigid, and of a debt [J] what a second one affords.
+
+    Returns what is still owed.
+    """
+    centre, inertia = part_inertia(x, mass, part, count)
+    momentum = np.empty_like(out_v)
+    velocity = np.zeros((count, 3))
+    for i in range(x.shape[0]):
+        for k in range(3):
+            momentum[i, k] = mass[i] * out_v[i, k]
+            velocity[part[i], k] += momentum[i, k]
+    spin = angular_sums(x, momentum, centre, part, count)
+    for c in range(count):
+        for k in range(3):
+            velocity[c, k] /= centre[c, 3]
+        spin[c] = solve_symmetric(inertia[c], spin[c, 0], spin[c, 1], spin[c, 2])
+    add_rigid_motion(x, centre, velocity, spin, part, -1.0, out_v)
+    kinetic = 0.0
+    for i in range(x.shape[0]):
+        for k in range(3):
+            kinetic += 0.5 * mass[i] * out_v[i, k] * out_v[i, k]
+    paid = min(debt, (1.0 - fraction) * most * kinetic)
+    scale = math.sqrt(max(1.0 - fraction - paid / kinetic, 0.0)) if kinetic > 0.0 else 0.0
+    for i in range(x.shape[0]):
+        for k in range(3):
+            out_v[i, k] *= scale
+    add_rigid_motion(x, centre, velocity, spin, part, 1.0, out_v)
+    return debt - paid
+
+
+@njit
+def unfolded(x, rest, mass, part, count):
+    """Where the nodes would be if each part were only moved, turned and stretched as a whole, shape (n, 3) [m].
+
+    The affine motion of the rest shape that is nearest to x (n, 3), or the rigid one if that lets a direction collapse.
+    Pulling every node there by its mass changes neither momentum nor angular momentum (Mueller, Heidelberger,
+    Teschner, Gross 2005, "Meshless deformations based on shape matching", doi:10.1145/1073204.1073216).
+    """
+    here, _ = part_inertia(x, mass, part, count)
+    there, _ = part_inertia(rest, mass, part, count)
+    both = np.zeros((count, 9))  # sum of m (x - here) (rest - there)^T
+    spread = np.zeros(
+        (count, 6)
+    )  # sum of m (rest - there) (rest - there)^T as (00, 11, 22, 01, 02, 12)
+    for i in range(x.shape[0]):
+        c, m = part[i], mass[i]
+        r0, r1, r2 = rest[i, 0] - there[c, 0], rest[i, 1] - there[c, 1], rest[i, 2] - there[c, 2]
+        for j in range(3):
+            d = m * (x[i, j] - here[c, j])
+            both[c, 3 * j] += d * r0
+            both[c, 3 * j + 1] += d * r1
+            both[c, 3 * j + 2] += d * r2
+        spread[c, 0] += m * r0 * r0
+        spread[c, 1] += m * r1 * r1
+        spread[c, 2] += m * r2 * r2
+        spread[c, 3] += m * r0 * r1
+        spread[c, 4] += m * r0 * r2
+        spread[c, 5] += m * r1 * r2
+    fit = np.empty((count, 9))
+    for c in range(count):
+        b = both[c]
+        for j in range(3):
+            fit[c, 3 * j : 3 * j + 3] = solve_symmetric(
+                spread[c], b[3 * j], b[3 * j + 1], b[3 * j + 2]
+            )
+        f = fit[c]
+        _, stretch, _ = svd((f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8]))
+        if not stretch[2] > COLLAPSED:
+            r, _, _, _, _ = svd_rotation((b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8]))
+            for k in range(9):
+                fit[c, k] = r[k]
+    out = np.empty_like(x)
+    for i in range(x.shape[0]):
+        c = part[i]
+        r0, r1, r2 = rest[i, 0] - there[c, 0], rest[i, 1] - there[c, 1], rest[i, 2] - there[c, 2]
+        for j in range(3):
+            f = fit[c, 3 * j : 3 * j + 3]
+            out[i, j] = here[c, j] + f[0] * r0 + f[1] * r1 + f[2] * r2
+    return out

@@ -1,0 +1,156 @@
+"""The static solver finds where forces balance, or says that it cannot."""
+
+import numpy as np
+import pytest
+from beams import beam_hexes, beam_tets, end_nodes
+
+from jellycage import sim
+from jellycage.sim.soft.elasticity import determinants, energy_and_forces
+from jellycage.sim.soft.pins import spring_rate
+from jellycage.sim.solvers import quasistatic
+
+BEAMS = {"tets": beam_tets, "hexes": beam_hexes}
+MATERIALS = {"corotated": sim.Corotated, "neo_hookean": sim.NeoHookean}
+GRAVITY = np.array([0.0, 0.0, -9.81])
+
+
+@pytest.fixture(params=list(BEAMS))
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(params=list(MATERIALS))
+def material(request):
+    return MATERIALS[request.param]
+
+
+def cantilever(kind, material, counts=(7, 2, 2), **options):
+    cage = sim.Cage(*BEAMS[kind](*counts))
+    pins = [sim.Pin(sim.node_points(end_nodes(cage.nodes)[0]))]
+    return sim.SoftBody(cage, material, pins=pins, **options)
+
+
+def unbalanced(body, x, gravity=GRAVITY):
+    """Largest force on a free node, relative to the weight of the body."""
+    points, force = len(body.elements.volumes), np.zeros_like(x)
+    rotation, stretch = np.tile([1.0, 0.0, 0.0, 0.0], (points, 1)), np.zeros((points, 2))
+    energy_and_forces(
+        body, x, np.zeros(points, np.int8), np.zeros(points), rotation, stretch, force
+    )
+    force += body.mass[:, None] * gravity
+    force[end_nodes(body.elements.nodes)[0]] = 0.0
+    return np.abs(force).max() / (body.mass.sum() * np.linalg.norm(gravity))
+
+
+@pytest.mark.parametrize("quadrature", [1, 8])
+def test_forces_balance_under_a_load_that_bends_the_beam_down(kind, material, quadrature):
+    body = cantilever(kind, material(1e5, 0.35, 1000.0), quadrature=quadrature)
+    x = sim.equilibrium(body).x
+    residual = unbalanced(body, x)
+    assert x[:, 2].min() < -1.5
+    assert (sim.determinants(body, x) > 0.0).all()
+    assert residual < 1e-8
+
+
+@pytest.mark.parametrize("strain", [1e-4, 0.3])
+def test_a_stretched_bar_thins_by_its_poisson_ratio(kind, strain):
+    """Co-rotated stress is linear in the stretches, so a bar on three planes thins by nu times its strain."""
+    cage = sim.Cage(*BEAMS[kind](4, 2, 2))
+    nodes = cage.nodes
+    stretched = nodes * [1.0 + strain, 1.0, 1.0]
+    pins = [sim.Pin(sim.node_points(e), stretched[e], normal=[1, 0, 0]) for e in end_nodes(nodes)]
+    for axis in (1, 2):
+        flat = np.flatnonzero(nodes[:, axis] == 0.0)
+        pins.append(sim.Pin(sim.node_points(flat), normal=np.eye(3)[axis]))
+    body = sim.SoftBody(cage, sim.Corotated(1e5, 0.35), pins=pins)
+    x = sim.equilibrium(body, gravity=np.zeros(3)).x
+    expected = nodes * [1.0 + strain, 1.0 - 0.35 * strain, 1.0 - 0.35 * strain]
+    np.testing.assert_allclose(x, expected, atol=1e-9)
+
+
+def test_loads_and_targets_are_those_of_the_time(kind):
+    cage = sim.Cage(*BEAMS[kind](3, 1, 1))
+    clamped, tip = end_nodes(cage.nodes)
+    lift = sim.Keyed([0.0, 2.0], [[0.0, 0.0, 0.0], [0.0, 0.0, 100.0]])
+    rise = sim.Keyed([0.0, 2.0], [cage.nodes[clamped], cage.nodes[clamped] + [0.0, 0.0, 0.5]])
+    led = sim.SoftBody(
+        cage,
+        sim.Corotated(),
+        pins=[sim.Pin(sim.node_points(clamped), rise)],
+        loads=[sim.Force(sim.node_points(tip), lift)],
+    )
+    still = sim.SoftBody(
+        cage,
+        sim.Corotated(),
+        pins=[sim.Pin(sim.node_points(clamped))],
+        loads=[sim.Force(sim.node_points(tip), [0.0, 0.0, 50.0])],
+    )
+    found = sim.equilibrium(led, time=1.0).x
+    np.testing.assert_allclose(found, sim.equilibrium(still).x + [0.0, 0.0, 0.25], atol=1e-8)
+
+
+@pytest.mark.parametrize("strength", [0.3, 0.5, 0.9])
+def test_soft_pins_give_by_their_stiffness(strength):
+    """Every node of a tet hangs on its own spring m w^2, so all of it sags by g / w^2; dampers hold nothing up."""
+    tet = sim.Cage([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 1, 2, 3]])
+    pin = sim.Pin(sim.node_points([0, 1, 2, 3]), strength=strength)
+    body = sim.SoftBody(tet, sim.Corotated(), pins=[pin])
+    sag = tet.nodes - sim.equilibrium(body).x
+    np.testing.assert_allclose(sag[:, 2], 9.81 / spring_rate(strength) ** 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("gravity", np.geomspace(1e-6, 1.0, 13))
+def test_any_gentle_load_is_solved(kind, material, gravity):
+    """The beam sags by less than a fifth of its length, and by much less in most cases."""
+    body = cantilever(kind, material(1e5, 0.35, 1000.0))
+    down = np.array([0.0, 0.0, -gravity])
+    residual = unbalanced(body, sim.equilibrium(body, gravity=down).x, down)
+    assert residual < 1e-6
+
+
+def test_a_load_in_stages_leads_to_the_same_place(kind, material, monkeypatch):
+    """Where the whole load is refused at first, parts of it are solved one after the other."""
+    body = cantilever(kind, material(1e5, 0.35, 1000.0))
+    whole = sim.equilibrium(body)
+    seen = []
+
+    def refused_at_first(*arguments):
+        seen.append(determinants(*arguments))
+        return -seen[-1] if len(seen) <= 2 else seen[-1]
+
+    monkeypatch.setattr(quasistatic, "determinants", refused_at_first)
+    parts = sim.equilibrium(body)
+    assert whole.stages == 1 and parts.stages > 3
+    np.testing.assert_allclose(parts.x, whole.x, atol=1e-6)
+
+
+@pytest.mark.parametrize("young_modulus", [1e4, 1e2, 1.0])
+def test_a_hopeless_load_is_solved_or_refused_but_never_nonsense(kind, material, young_modulus):
+    body = cantilever(kind, material(young_modulus, 0.35, 1000.0), counts=(3, 1, 1))
+    try:
+        x = sim.equilibrium(body).x
+    except sim.SolverError as error:
+        assert "no equilibrium found" in str(error)
+    else:
+        assert np.isfinite(x).all()
+        assert (sim.determinants(body, x) > 0.0).all()
+        assert unbalanced(body, x) < 1e-6
+
+
+def test_a_body_that_nothing_holds_is_refused(kind):
+    cage = sim.Cage(*BEAMS[kind](2, 1, 1))
+    loose = [(), [sim.Pin(sim.node_points([0, 1, 2]), strength=0.0)]]
+    for pins in loose:
+        with pytest.raises(sim.SettingsError, match="not pinned"):
+            sim.equilibrium(sim.SoftBody(cage, sim.Corotated(), pins=pins))
+
+
+def test_a_body_with_one_loose_part_is_refused(kind):
+    nodes, elements = BEAMS[kind](2, 1, 1)
+    cage = sim.Cage(
+        np.concatenate([nodes, nodes + [5.0, 0.0, 0.0]]),
+        np.concatenate([elements, elements + len(nodes)]),
+    )
+    pins = [sim.Pin(sim.node_points(end_nodes(nodes)[0]))]
+    with pytest.raises(sim.SettingsError, match="not pinned"):
+        sim.equilibrium(sim.SoftBody(cage, sim.Corotated(), pins=pins))

@@ -1,0 +1,1 @@
+"""The visible surface as a function of the nodes of its cage."""

@@ -1,0 +1,1 @@
+"""Surface meshes as people have them: read, closed and split into shells."""
