@@ -67,7 +67,7 @@ def write_outputs(
 
 
 def _write_picture(asset, path: Path, colours_patches: bool) -> None:
-    from jellycage.toolkit.picture import picture
+    import jellycage.toolkit.picture.picture as picture
 
     if colours_patches and asset.collision is None:
         raise MeshError("there are no patches to colour; leave out --png-patches")

@@ -38,6 +38,7 @@ from jellycage.sim.schema.schema_kinds import (
 )
 from jellycage.sim.soft.presets import PRESETS, QUALITIES
 from jellycage.sim.solvers.settings import SolverSettings
+from jellycage.toolkit.atomic_file import atomic_file
 
 EXAMPLE = """\
 frames = [1001, 1096]

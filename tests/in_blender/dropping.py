@@ -38,9 +38,9 @@ import sys
 vendor, packages, project, *more = sys.argv[1].split("|")
 sys.path[:0] = [vendor, packages]
 sys.path += more
-import sim.ragdoll, toolkit
-for package in (sim, sim.ragdoll, toolkit):  # only what was left out of the zip comes from the project
-    package.__path__.append(f"{project}/{package.__name__.replace('.', '/')}")
+from jellycage import sim, toolkit
+for package in (sim, toolkit):  # only what was left out of the zip comes from the project
+    package.__path__.append(f"{project}/{package.__name__.removeprefix('jellycage.')}")
 sys.argv[1:] = sys.argv[2:]
 from jellycage.sim.cli import main
 main()

@@ -222,7 +222,7 @@ def load_and_check(obj, motion, *, tolerance=1e-4, names=None, first=1, unit=1.0
     before = all_shown(obj, frames)
     halves = [shown_bones(obj, frame, 0.5) for frame in frames[:-1]]
     now = bpy.context.scene.frame_current
-    action = addon("motion_action").load_motion(obj, motion, names)
+    action = addon("armature.action").load_motion(obj, motion, names)
     assert bpy.context.scene.frame_current == now
     assert obj.animation_data.action == action and action != old
     assert_same_poses(all_shown(obj, frames), before, 1e-6)
@@ -248,7 +248,7 @@ def read_back(path):
 
 
 def assert_written_as_shown(obj, path, first=1, last=TRANSITION, unit=1.0, **options):
-    addon("armature").write_character(obj, path, bpy.context.scene, first, last, **options)
+    addon("armature.read").write_character(obj, path, bpy.context.scene, first, last, **options)
     found = read_back(path)
     names = list(found["names"])
     scale = obj.matrix_world.to_scale()[0] * unit
@@ -294,7 +294,7 @@ def a_character_reads_back_as_blender_shows_it():
 def the_scene_is_back_at_its_frame_after_writing():
     obj = build(WALKER)
     bpy.context.scene.frame_set(17, subframe=0.25)
-    addon("armature").write_character(obj, FOLDER / "back.json", bpy.context.scene, 1, 5)
+    addon("armature.read").write_character(obj, FOLDER / "back.json", bpy.context.scene, 1, 5)
     assert (bpy.context.scene.frame_current, bpy.context.scene.frame_subframe) == (17, 0.25)
 
 
@@ -355,8 +355,8 @@ def mirrored_and_uneven_armatures_are_refused_in_one_sentence():
         bpy.context.view_layer.update()
         actions = len(bpy.data.actions)
         for act in (
-            lambda obj=obj: addon("armature").character_of(obj, bpy.context.scene, 1, 3),
-            lambda obj=obj, motion=motion: addon("motion_action").load_motion(obj, motion),
+            lambda obj=obj: addon("armature.read").character_of(obj, bpy.context.scene, 1, 3),
+            lambda obj=obj, motion=motion: addon("armature.action").load_motion(obj, motion),
         ):
             assert "scale" in refusal(act)
         assert len(bpy.data.actions) == actions
@@ -375,8 +375,8 @@ def refusal(act):
 @claim
 def what_cannot_be_read_or_loaded_is_refused_in_one_sentence():
     obj = build(WALKER)
-    scene, load = bpy.context.scene, addon("motion_action").load_motion
-    character_of = addon("armature").character_of
+    scene, load = bpy.context.scene, addon("armature.action").load_motion
+    character_of = addon("armature.read").character_of
     motion = tumble(obj, TRANSITION, 3)
     cube = bpy.data.objects.new("Cube", None)
     empty = bpy.data.objects.new("Empty", bpy.data.armatures.new("Empty"))
@@ -434,7 +434,7 @@ def nothing_jumps_where_the_simulation_begins():
     for mode in ("QUATERNION", "XYZ", "AXIS_ANGLE"):
         obj = build(FREE, mode=mode)
         walked = [shown_bones(obj, first - 1, part) for part in parts]
-        addon("motion_action").load_motion(obj, tumble(obj, first, 10))
+        addon("armature.action").load_motion(obj, tumble(obj, first, 10))
         found = [shown_bones(obj, first - 1, part) for part in parts]
         assert_same_poses(found[:1], walked[:1], 1e-6)
         assert_same_poses(found, walked, 5e-3)
@@ -445,7 +445,7 @@ def between_simulated_frames_nothing_flips():
     for mode in ("QUATERNION", "XYZ", "AXIS_ANGLE"):
         obj = build(FREE, mode=mode)
         motion = tumble(obj, TRANSITION, 60, bend=0.2, turn=(0.11, 0.0, 0.0))  # a whole turn
-        addon("motion_action").load_motion(obj, motion)
+        addon("armature.action").load_motion(obj, motion)
         shown = all_shown(obj, frames_of(motion))
         for at, frame in enumerate(frames_of(motion)[:-1]):
             halfway, _ = shown_bones(obj, frame, 0.5)
@@ -460,7 +460,7 @@ def locked_axes_keep_their_value():
     motion = tumble(obj, TRANSITION, 20)
     locked = {r["name"] for r in WALKER["bones"] if any(r.get("locked", ()))}
     assert len(locked) == 6
-    addon("motion_action").load_motion(obj, motion)
+    addon("armature.action").load_motion(obj, motion)
     bent = 0.0
     for frame in frames_of(motion):
         bpy.context.scene.frame_set(frame)
@@ -481,7 +481,7 @@ def only_chosen_bones_change():
     chosen = ["spine", "spine.002", "upper_arm.L", "hand.L", "shin.R"]
     motion = tumble(obj, TRANSITION, 20)
     old = obj.animation_data.action
-    action = addon("motion_action").load_motion(obj, motion, chosen)
+    action = addon("armature.action").load_motion(obj, motion, chosen)
     before, after = curves_of(old), curves_of(action)
     named = tuple(f'pose.bones["{name}"]' for name in chosen)
     for key, keys in after.items():
@@ -621,7 +621,7 @@ def scaled_bones_keep_their_scale_and_show_the_motion():
     obj.pose.bones["hips"].scale = (1.3, 1.3, 1.3)
     obj.pose.bones["head"].scale = (0.5, 0.5, 0.5)
     motion = tumble(obj, TRANSITION, 12)
-    addon("motion_action").load_motion(obj, motion)
+    addon("armature.action").load_motion(obj, motion)
     for (ends, axes), (wanted, turns) in zip(
         all_shown(obj, frames_of(motion)), poses_of(obj, motion), strict=True
     ):
@@ -640,10 +640,10 @@ def a_chain_that_only_passes_above_the_chosen_bones_goes_on():
     constraint = obj.pose.bones["forearm.L"].constraints.new("IK")
     constraint.target, constraint.chain_count = target, 2
     motion = tumble(obj, TRANSITION, 8)
-    addon("motion_action").load_motion(obj, motion, ["shoulder.L"])
+    addon("armature.action").load_motion(obj, motion, ["shoulder.L"])
     bpy.context.scene.frame_set(TRANSITION + 4)
     assert constraint.influence == 1.0
-    addon("motion_action").load_motion(obj, motion, ["upper_arm.L"])
+    addon("armature.action").load_motion(obj, motion, ["upper_arm.L"])
     bpy.context.scene.frame_set(TRANSITION - 1)
     assert constraint.influence == 1.0
     bpy.context.scene.frame_set(TRANSITION)
@@ -702,7 +702,7 @@ def a_chain_of_300_bones_is_written_and_shown():
     )
     motion = tumble(obj, last, 20, bend=0.1)
     began = time.perf_counter()
-    addon("motion_action").load_motion(obj, motion)
+    addon("armature.action").load_motion(obj, motion)
     FACTS["seconds to load 300 bones x 20 frames"] = round(time.perf_counter() - began, 2)
     assert_same_poses(all_shown(obj, frames_of(motion)), poses_of(obj, motion), 1e-4)
 
@@ -710,7 +710,7 @@ def a_chain_of_300_bones_is_written_and_shown():
 @claim
 def a_second_motion_replaces_the_end_of_the_first():
     obj = build(FREE)
-    addon("motion_action").load_motion(obj, tumble(obj, TRANSITION, 30), name="first")
+    addon("armature.action").load_motion(obj, tumble(obj, TRANSITION, 30), name="first")
     action = load_and_check(obj, tumble(obj, TRANSITION + 10, 12))
     assert action.name == "Walker ragdoll" and "first" in bpy.data.actions
 
@@ -746,7 +746,9 @@ def an_imported_bvh_file_shows_loose_bones_and_several_roots():
 def assert_bvh_is_shown(obj, motion, name):
     """Write a character and its motion as BVH, import that with Blender's own settings, and compare."""
     character, path = FOLDER / f"{name}.json", FOLDER / f"{name}_motion.json"
-    addon("armature").write_character(obj, character, bpy.context.scene, 1, motion["frames"][0])
+    addon("armature.read").write_character(
+        obj, character, bpy.context.scene, 1, motion["frames"][0]
+    )
     path.write_text(json.dumps(motion), encoding="utf-8")
     wanted = poses_of(obj, motion)
     bvh = FOLDER / f"{name}.bvh"
@@ -781,7 +783,7 @@ def a_walker_let_go_at_frame_60_falls_and_nothing_before_it_changes():
     keys, frames = curves_of(old), range(1, TRANSITION)
     before, at_transition = all_shown(obj, frames), all_shown(obj, [TRANSITION])
     character, motion, bvh = (FOLDER / f"let_go{end}" for end in (".json", "_motion.json", ".bvh"))
-    addon("armature").write_character(obj, character, bpy.context.scene, 1, TRANSITION)
+    addon("armature.read").write_character(obj, character, bpy.context.scene, 1, TRANSITION)
     done = subprocess.run(
         [PYTHON, "-m", "jellycage.sim.cli", "ragdoll", character, "-o", motion, "-o", bvh, "--frames", "48", "-q"],
         cwd=ROOT, capture_output=True, text=True,
@@ -789,7 +791,7 @@ def a_walker_let_go_at_frame_60_falls_and_nothing_before_it_changes():
     assert not done.returncode, done.stderr[-800:]
     loaded = json.loads(motion.read_text(encoding="utf-8"))
     chosen = [name for name in loaded["bones"] if not name.startswith("toe")]
-    action = addon("motion_action").load_motion(obj, loaded, chosen, first=TRANSITION)
+    action = addon("armature.action").load_motion(obj, loaded, chosen, first=TRANSITION)
     assert_same_poses(all_shown(obj, frames), before, 1e-6)
     assert_same_poses(all_shown(obj, [TRANSITION]), at_transition, 1e-4)
     wanted = poses_of(obj, loaded)

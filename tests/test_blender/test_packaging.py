@@ -30,7 +30,7 @@ WORKER_IMPORTS = """
 import json, sys
 before = set(sys.modules)
 sys.path.insert(0, sys.argv[1])
-import jellycage.sim.bake.job, jellycage.sim.worker, toolkit
+import jellycage.sim.bake.job, jellycage.sim.worker
 job = jellycage.sim.worker.read_job(sys.argv[2])
 files = [getattr(sys.modules[name], "__file__", None) for name in set(sys.modules) - before]
 print(json.dumps({"frames": list(job.scene.frames), "files": [file for file in files if file]}))

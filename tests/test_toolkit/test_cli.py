@@ -86,16 +86,18 @@ def stages(monkeypatch):
     stages = Stages()
     modules = {
         "prepare": SimpleNamespace(build_cage=stages.build_cage),
-        "repair": SimpleNamespace(solid_of=stages.solid_of, mesh_report=lambda mesh: Report()),
-        "picture": SimpleNamespace(
+        "mesh.repair": SimpleNamespace(solid_of=stages.solid_of, mesh_report=lambda mesh: Report()),
+        "picture.picture": SimpleNamespace(
             render_surface_in_cage=lambda *arrays: "picture",
             write_png=lambda path, image: Path(path).write_text(image),
         ),
-        "page": SimpleNamespace(write_page=lambda path, *a, title: Path(path).write_text(title)),
+        "picture.page": SimpleNamespace(
+            write_page=lambda path, *a, title: Path(path).write_text(title)
+        ),
         "compile_kernels": SimpleNamespace(is_compiled=lambda: stages.is_compiled),
     }
     for name, module in modules.items():
-        monkeypatch.setitem(sys.modules, f"toolkit.{name}", module)
+        monkeypatch.setitem(sys.modules, f"jellycage.toolkit.{name}", module)
     return stages
 
 

@@ -8,7 +8,6 @@ from jellycage import sim
 from jellycage.sim.contact.contacts import (
     LIGHT,
     MARGIN,
-    NO_GRIPS,
     PUSH_OUT,
     STIFFNESS,
     THIN,
@@ -18,6 +17,7 @@ from jellycage.sim.contact.contacts import (
 from jellycage.sim.contact.response_kernels import look_at_contacts
 from jellycage.sim.shapes.colliders import turn_to
 from jellycage.sim.shapes.signed_distance_kernels import signed_distance
+from jellycage.sim.soft.state import NO_GRIPS
 
 
 def turning(axis, degrees):

@@ -4,14 +4,9 @@ import numpy as np
 import pytest
 from core_oracles import Scene, random_quaternion, random_shape
 
-from jellycage.sim.contact.convex.mesh_kernels import (
-    CONCAVE,
-    CONVEX_EDGE,
-    FLAT_EDGE,
-    OPEN_EDGE,
-    find_triangles,
-)
+from jellycage.sim.contact.convex.mesh_kernels import find_triangles
 from jellycage.sim.errors import SettingsError
+from jellycage.sim.shapes.kinds_kernels import CONCAVE, CONVEX_EDGE, FLAT_EDGE, OPEN_EDGE
 from jellycage.sim.shapes.shapes import Box, Capsule, Hull, Sphere, vertices_and_faces
 from jellycage.sim.shapes.static_mesh import StaticMesh, mesh_arrays
 from jellycage.toolkit.compile_kernels import njit
