@@ -24,12 +24,14 @@ _HOME = {
     "Scene": "scene.scene",
     "SettingsError": "errors",
     "SimError": "errors",
+    "SceneState": "scene.state",
     "Simulation": "scene.simulation",
     "SoftBody": "soft.body",
     "SolverError": "errors",
     "SolverSettings": "solvers.settings",
     "Sphere": "shapes.colliders",
     "State": "soft.state",
+    "Stepper": "scene.stepper",
     "VelocityChange": "soft.loads",
     "determinants": "soft.elasticity",
     "embedded_points": "soft.points",
@@ -37,7 +39,7 @@ _HOME = {
     "ground": "shapes.colliders",
     "node_points": "soft.points",
     "simulate": "scene.simulation",
-    "start_state": "soft.state",
+    "start_state": "scene.state",
     "surface_points": "soft.points",
 }
 

@@ -1,5 +1,7 @@
 """What can go wrong in the simulator, sorted by who can mend it."""
 
+from collections.abc import Sequence
+
 
 class SimError(Exception):
     """Base of every error that the simulator raises on purpose; its text is one line with a remedy."""
@@ -16,6 +18,18 @@ class SolverError(SimError):
     """The mathematics failed; the text names the frame, the substep and the cause."""
 
     exit_code = 4
+    body: int | None = None
+    """Number of the soft body that failed."""
+    substep: int | None = None
+    """Of the frame, from 1."""
+
+    def at_frame(self, frame: int, names: Sequence[str] | None = None) -> "SolverError":
+        """The same, with a text that says where: name or number of the body, frame, substep."""
+        where = [f"frame {frame}"]
+        if self.body is not None:
+            name = f"body {self.body}" if names is None else names[self.body]
+            where = [name, *where, f"substep {self.substep}"]
+        return SolverError(f"{', '.join(where)}: {self}")
 
 
 class SceneError(SimError, ValueError):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.cage import Cage
+from jellycage.sim.soft.points import Points
 from jellycage.toolkit.arrays import frozen
 from jellycage.toolkit.asset.asset import Asset
 from jellycage.toolkit.cage.outer_faces import outer_faces
@@ -21,20 +22,11 @@ MOST_PER_EDGE = 64  # points along a triangle's edge at most
 
 
 @dataclass(frozen=True, eq=False)
-class ContactPoints:
+class ContactPoints(Points):
     """Points of a body that may touch something, sorted by element."""
 
-    nodes: NDArray[np.int32]
-    """Cage nodes of each point, shape (p, a)."""
-    weights: NDArray[np.float64]
-    """Their weights, shape (p, a); rows sum to 1."""
     element: NDArray[np.int32]
-    """Element that holds each point, shape (p,)."""
-    mass: NDArray[np.float64]
-    """Mass that each point shows to a push on it alone [kg], shape (p,); eq. 3.30 of the thesis."""
-
-    def __len__(self):
-        return len(self.nodes)
+    """Element that holds each point, shape (k,)."""
 
 
 def contact_points(body: SoftBody) -> ContactPoints:
@@ -46,9 +38,7 @@ def contact_points(body: SoftBody) -> ContactPoints:
         element, weights = _cage_points(asset)
     order = np.argsort(element, kind="stable")
     element, weights = element[order], weights[order]
-    nodes = np.ascontiguousarray(asset.elements[element], np.int32)
-    mass = 1.0 / (weights**2 / body.mass[nodes]).sum(axis=1)
-    return ContactPoints(*(frozen(a) for a in (nodes, weights, element.astype(np.int32), mass)))
+    return ContactPoints(asset.elements[element], weights, frozen(element.astype(np.int32)))
 
 
 def _cage_points(cage: Cage):

@@ -1,18 +1,20 @@
 """What contacts do during a step: unilateral springs across their planes, and bristles along them.
 
-A contact of a point p = J x with a plane of normal n has, with the gap g(u) = g0 + n.Ju of the point to the plane and
-the slip d(u) = d0 + (I - n n^T) J u of its bristle,
+A contact is a signed stencil: d = sum_i w_i u_i over rows of the system moves side a (w > 0) against side b (w < 0, or
+none if b is led); a node may stand on both sides. With its plane of normal n, the gap g(u) = g0 + n.d of side a to it,
+and the slip s(u) = s0 + (I - n n^T) d of its bristle, a contact has the energy
 
-    k/2 min(g, 0)^2  +  H(|d|),   H(d) = k/2 d^2 up to k d = mu N, then straight on with slope mu N,
+    k/2 min(g, 0)^2  +  H(|s|),   H(s) = k/2 s^2 up to k s = mu N, then straight on with slope mu N,
 
 N the contact's pressure where it was looked at last. Both parts are convex, and their gradients are a push that never
 pulls and Coulomb's friction, which holds a resting point by its bristle without any creep. k is a multiple of the
 effective mass over dt^2, so a contact that is pressed stops its point within a step whatever the material is; where
 the point still ends too deep, the plane is raised by that depth and the step solved again (the method of multipliers).
 
-For a linear solve each contact is one spring, k across the plane if it is pressed and min(k, mu N / |d|) along it:
-a quadratic that lies above the energy and touches it. Solve, look again which contacts are pressed and how far they
-slip, repeat: a few passes find them (an active set), with the elastic stiffness made only once.
+For a linear solve each contact is one spring B, k across the plane if it is active and min(k, mu N / |s|) along it: a
+quadratic that lies above the energy and touches it. Solve, look again which contacts are active and how far they slip,
+repeat: a few passes find them (an active set), with the elastic stiffness made only once. The springs never enter the
+sparse matrix: products are A p + sum J^T B J p, and the preconditioner's diagonal gets w^2 B.
 
 Differs from the thesis on interactive co-rotational FEM, sec. 3.4.2.2: there pseudo-impulses are applied to the
 candidate displacement after the linear solve, contact by contact, so that the material feels a contact only in the next
@@ -30,41 +32,41 @@ SETTLED = 0.01  # a change of the forces below this fraction is not worth anothe
 MOST_MOVES = 30  # by which points that are still too deep are moved out
 
 
-class Touch(NamedTuple):
-    """The contacts of a step. `pressure`, `grip` and `is_pressed` are written by the passes."""
+class ContactRows(NamedTuple):
+    """The contacts of a step, c of them, with w rows of the system each. The last five are written by the passes."""
 
-    nodes: np.ndarray
-    """Shape (c, a)."""
+    rows: np.ndarray
+    """Shape (c, w)."""
     weights: np.ndarray
-    """Shape (c, a)."""
+    """Signed, shape (c, w); padded with 0."""
     normal: np.ndarray
-    """Shape (c, 3)."""
+    """n, out of side b, shape (c, 3)."""
     gap: np.ndarray
     """g0 [m], shape (c,)."""
-    raised: np.ndarray
-    """How far the plane is raised so that the point ends at it and not below [m], shape (c,); written by the passes."""
     slip: np.ndarray
-    """d0 [m], shape (c, 3), along the plane."""
+    """s0 [m], shape (c, 3), along the plane."""
     stiffness: np.ndarray
     """k [N/m], shape (c,)."""
     friction: np.ndarray
     """mu, shape (c,)."""
-    pressure: np.ndarray
-    """N [N], shape (c,)."""
-    grip: np.ndarray
-    """Stiffness along the plane in the linear solve [N/m], shape (c,)."""
-    is_pressed: np.ndarray
-    """Shape (c,)."""
     tolerance: np.ndarray
     """Depth of a point below its plane that is not worth another pass [m], shape (c,)."""
+    raised: np.ndarray
+    """How far the plane is raised so that the point ends at it: the multiplier over k [m], shape (c,)."""
+    pressure: np.ndarray
+    """N [N], shape (c,)."""
+    slip_stiffness: np.ndarray
+    """Stiffness along the plane in the linear solve [N/m], shape (c,)."""
+    is_active: np.ndarray
+    """Whether the spring across the plane acts in the linear solve, shape (c,)."""
 
 
 @njit_called
 def gap_and_slip(t, u, c):
-    """g(u) of the raised plane and d(u) of a contact [m]."""
+    """g(u) of the raised plane and s(u) of a contact [m]."""
     ux = uy = uz = 0.0
-    for a in range(t.nodes.shape[1]):
-        n, w = t.nodes[c, a], t.weights[c, a]
+    for a in range(t.rows.shape[1]):
+        n, w = t.rows[c, a], t.weights[c, a]
         ux += w * u[n, 0]
         uy += w * u[n, 1]
         uz += w * u[n, 2]
@@ -80,9 +82,9 @@ def gap_and_slip(t, u, c):
 
 @njit_called
 def spread(t, c, fx, fy, fz, out_force):
-    """Share a force on a contact's point out to its nodes."""
-    for a in range(t.nodes.shape[1]):
-        n, w = t.nodes[c, a], t.weights[c, a]
+    """Share the force on side a of a contact, and its reaction on side b, out to the rows."""
+    for a in range(t.rows.shape[1]):
+        n, w = t.rows[c, a], t.weights[c, a]
         out_force[n, 0] += w * fx
         out_force[n, 1] += w * fy
         out_force[n, 2] += w * fz
@@ -114,32 +116,32 @@ def contact_energy_and_forces(t, u, out_force):
 
 
 @njit_called
-def look_at_contacts(t, u):
-    """Which contacts are pressed at u, how hard, and how well they grip; returns whether anything of note changed.
+def update_active_set(t, u):
+    """Which contacts are active at u, how hard they press, how well they grip; returns whether anything changed.
 
-    Of note is a force that differs by more than a fraction of the greatest pressure.
+    What counts is a force that differs by more than a fraction of the greatest pressure.
     """
     greatest, change = 0.0, 0.0
     for c in range(t.gap.shape[0]):
         g, dx, dy, dz = gap_and_slip(t, u, c)
         k = t.stiffness[c]
         # What the spring that stood for the contact did, and what the contact does.
-        push = -k * g if t.is_pressed[c] else 0.0
+        push = -k * g if t.is_active[c] else 0.0
         pressure = -k * min(g, 0.0)
         most = t.friction[c] * pressure
         d = math.sqrt(dx * dx + dy * dy + dz * dz)
         grip = k if k * d <= most else most / d
-        change = max(change, abs(pressure - push), abs(grip - t.grip[c]) * d)
+        change = max(change, abs(pressure - push), abs(grip - t.slip_stiffness[c]) * d)
         greatest = max(greatest, pressure)
-        t.is_pressed[c], t.pressure[c], t.grip[c] = g < 0.0, pressure, grip
+        t.is_active[c], t.pressure[c], t.slip_stiffness[c] = g < 0.0, pressure, grip
     return change > SETTLED * greatest
 
 
 @njit_inside
-def move_out(t, count, total, out_u):
+def stabilise_positions(t, count, total, out_u):
     """Move nodes until no point is deeper below its plane than it may; count (n,) and total (n, 3) are scratch.
 
-    Eqs. (3.54)-(3.57) of the thesis: each contact moves its point by the lightest change of its nodes, nodes of several
+    Eqs. (3.54)-(3.57) of the thesis: each contact moves its point by the least change of its nodes, nodes of several
     contacts by the mean. What the solver could not do in its passes, for very fast or thin things.
     """
     for _ in range(MOST_MOVES):
@@ -153,14 +155,15 @@ def move_out(t, count, total, out_u):
                 continue
             is_fine = False
             square = 0.0
-            for a in range(t.nodes.shape[1]):
+            for a in range(t.rows.shape[1]):
                 square += t.weights[c, a] * t.weights[c, a]
-            for a in range(t.nodes.shape[1]):
-                n, w = t.nodes[c, a], t.weights[c, a]
+            for a in range(t.rows.shape[1]):
+                n, w = t.rows[c, a], t.weights[c, a]
                 # A node counts as far as it carries the point.
-                count[n] += w
+                share = abs(w)
+                count[n] += share
                 for i in range(3):
-                    total[n, i] += w * (w / square) * depth * t.normal[c, i]
+                    total[n, i] += share * (w / square) * depth * t.normal[c, i]
         if is_fine:
             return
         for n in range(count.shape[0]):
@@ -170,45 +173,53 @@ def move_out(t, count, total, out_u):
 
 
 @njit_inside
-def raise_planes(t, u):
-    """Raise the plane of each contact that is pressed at u by its depth; returns False if none is too deep or high.
+def raise_multipliers(t, u):
+    """Raise the plane of each contact that is active at u by its depth; returns False if none is too deep or high.
 
     One step of the method of multipliers: k raised is the pressure without which the point would be below the plane.
     """
     is_fine = True
     for c in range(t.gap.shape[0]):
-        if t.is_pressed[c]:
+        if t.is_active[c]:
             g, _, _, _ = gap_and_slip(t, u, c)
             is_fine = is_fine and abs(g + t.raised[c]) <= t.tolerance[c]
     if is_fine:
         return False
     for c in range(t.gap.shape[0]):
-        if t.is_pressed[c]:
+        if t.is_active[c]:
             g, _, _, _ = gap_and_slip(t, u, c)
             t.raised[c] = -g
     return True
 
 
+@njit_called
+def spring_force(t, u, c):
+    """Force [N] on side a, at u, of the spring that stands for a contact in the linear solve."""
+    g, dx, dy, dz = gap_and_slip(t, u, c)
+    push = -t.stiffness[c] * g if t.is_active[c] else 0.0
+    grip = t.slip_stiffness[c]
+    return (
+        push * t.normal[c, 0] - grip * dx,
+        push * t.normal[c, 1] - grip * dy,
+        push * t.normal[c, 2] - grip * dz,
+    )
+
+
 @njit_inside
-def add_contact_forces(t, u, out_force):
+def add_spring_forces(t, u, out_force):
     """Add the forces [N] at u of the springs that stand for the contacts in a linear solve."""
     for c in range(t.gap.shape[0]):
-        if t.is_pressed[c] or t.grip[c] > 0.0:
-            g, dx, dy, dz = gap_and_slip(t, u, c)
-            push = -t.stiffness[c] * g if t.is_pressed[c] else 0.0
-            grip = t.grip[c]
-            spread(
-                *(t, c, push * t.normal[c, 0] - grip * dx, push * t.normal[c, 1] - grip * dy),
-                *(push * t.normal[c, 2] - grip * dz, out_force),
-            )
+        if t.is_active[c] or t.slip_stiffness[c] > 0.0:
+            fx, fy, fz = spring_force(t, u, c)
+            spread(t, c, fx, fy, fz, out_force)
 
 
 @njit_called
 def contact_block(t, c):
-    """k n n^T if pressed + grip (I - n n^T), as (00, 11, 22, 01, 02, 12) [N/m]."""
+    """B = k n n^T if active + slip stiffness (I - n n^T), as (00, 11, 22, 01, 02, 12) [N/m]."""
     nx, ny, nz = t.normal[c, 0], t.normal[c, 1], t.normal[c, 2]
-    grip = t.grip[c]
-    k = (t.stiffness[c] if t.is_pressed[c] else 0.0) - grip
+    grip = t.slip_stiffness[c]
+    k = (t.stiffness[c] if t.is_active[c] else 0.0) - grip
     return (
         grip + k * nx * nx,
         grip + k * ny * ny,
@@ -217,3 +228,41 @@ def contact_block(t, c):
         k * nx * nz,
         k * ny * nz,
     )
+
+
+@njit_called
+def add_contact_products(t, p, out):
+    """out += sum J^T B J p, for flat arrays (3n,)."""
+    rows, weights, normal = t.rows, t.weights, t.normal
+    for c in range(rows.shape[0]):
+        grip = t.slip_stiffness[c]
+        if not (t.is_active[c] or grip > 0.0):
+            continue
+        dx = dy = dz = 0.0
+        for a in range(rows.shape[1]):
+            i, w = 3 * rows[c, a], weights[c, a]
+            dx += w * p[i]
+            dy += w * p[i + 1]
+            dz += w * p[i + 2]
+        nx, ny, nz = normal[c, 0], normal[c, 1], normal[c, 2]
+        k = (t.stiffness[c] if t.is_active[c] else 0.0) - grip
+        along = k * (nx * dx + ny * dy + nz * dz)
+        fx, fy, fz = grip * dx + along * nx, grip * dy + along * ny, grip * dz + along * nz
+        for a in range(rows.shape[1]):
+            i, w = 3 * rows[c, a], weights[c, a]
+            out[i] += w * fx
+            out[i + 1] += w * fy
+            out[i + 2] += w * fz
+
+
+@njit_called
+def add_contact_diagonal(t, out_diagonal):
+    """Add w^2 B of every row to the diagonal blocks (n, 6) as (00, 11, 22, 01, 02, 12)."""
+    for c in range(t.gap.shape[0]):
+        if not (t.is_active[c] or t.slip_stiffness[c] > 0.0):
+            continue
+        block = contact_block(t, c)
+        for a in range(t.rows.shape[1]):
+            n, w = t.rows[c, a], t.weights[c, a]
+            for m in range(6):
+                out_diagonal[n, m] += w * w * block[m]

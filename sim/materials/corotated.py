@@ -9,17 +9,18 @@ well than neo-Hookean; a Poisson ratio above 0.45 makes coarse tets stiff.
 
 from dataclasses import dataclass
 
+from jellycage.sim.materials import corotated_kernels
 from jellycage.sim.materials.elastic import Elastic
-from jellycage.sim.materials.laws_kernels import COROTATED
 
 
 @dataclass(frozen=True, eq=False)
 class Corotated(Elastic):
     """Linear co-rotated elasticity."""
 
-    law = COROTATED
+    name = "corotated"
+    sentence = "fast, and forgiving where elements invert"
+    kernels = corotated_kernels
 
     def parameters(self):
-        """(mu, lambda, 0) [Pa]."""
-        mu, lam = self.lame()
-        return mu, lam, 0.0
+        """(mu, lambda) [Pa]."""
+        return self.lame()

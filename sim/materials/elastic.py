@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from types import ModuleType
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jellycage.sim.errors import SettingsError
-from jellycage.sim.materials.laws_kernels import energies_and_stresses, hessians
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +22,13 @@ class Elastic(ABC):
     density: ArrayLike = 1000.0
     """Mass per volume of the solid [kg/m^3], a number or shape (e,)."""
 
+    name: ClassVar[str]
+    """In scene files."""
+    sentence: ClassVar[str]
+    """What it is good for."""
+    kernels: ClassVar[ModuleType]
+    """Its functions of one deformation gradient, see `laws_kernels`."""
+
     def __post_init__(self):
         _check(self.young_modulus, "young_modulus", 0.0, np.inf, "a positive stiffness in Pa")
         _check(self.density, "density", 0.0, np.inf, "a positive density in kg/m^3")
@@ -32,8 +40,13 @@ class Elastic(ABC):
         return young / (2.0 * (1.0 + nu)), young * nu / ((1.0 + nu) * (1.0 - 2.0 * nu))
 
     @abstractmethod
-    def parameters(self) -> tuple[NDArray, NDArray, NDArray]:
-        """The three numbers that the material's kernels take, each a number or shape (e,)."""
+    def parameters(self) -> tuple[NDArray, ...]:
+        """The numbers that the material's kernels take, see its PARAMETERS, each a number or shape (e,)."""
+
+    @property
+    def law(self) -> int:
+        """The number by which kernels know the law."""
+        return _laws().number_of(self.kernels)
 
     def check_count(self, count: int) -> None:
         """Refuse fields that do not have one number for each of `count` elements."""
@@ -45,9 +58,12 @@ class Elastic(ABC):
                 )
 
     def parameter_rows(self, count: int) -> NDArray[np.float64]:
-        """The parameters of each of `count` elements, shape (e, 3)."""
+        """The parameters of each of `count` elements, padded with 0 to those of the law with most, shape (e, p)."""
         self.check_count(count)
-        return np.stack([np.broadcast_to(p, count) for p in self.parameters()], axis=1)
+        rows = np.zeros((count, _laws().WIDTH))
+        for column, values in enumerate(self.parameters()):
+            rows[:, column] = values
+        return rows
 
     def energy_density(self, gradients: NDArray) -> NDArray:
         """Elastic energy per rest volume [Pa] of each deformation gradient, (q, 3, 3) -> (q,)."""
@@ -59,18 +75,18 @@ class Elastic(ABC):
 
     def hessian(self, gradients: NDArray) -> NDArray:
         """Exact derivative of the stress by F [Pa], (q, 3, 3) -> (q, 9, 9), rows and columns in row-major order."""
-        return hessians(*self._rows(gradients), self.law, False)
+        return _laws().hessians(*self._rows(gradients), self.law, False)
 
     def projected_hessian(self, gradients: NDArray) -> NDArray:
         """The Hessian with its negative eigenvalues set to zero, from the analytic eigensystem, (q, 9, 9)."""
-        return hessians(*self._rows(gradients), self.law, True)
+        return _laws().hessians(*self._rows(gradients), self.law, True)
 
     def _rows(self, gradients):
         rows = np.ascontiguousarray(np.asarray(gradients, float).reshape(-1, 9))
         return rows, self.parameter_rows(len(rows))
 
     def _energies_and_stresses(self, gradients):
-        return energies_and_stresses(*self._rows(gradients), self.law)
+        return _laws().energies_and_stresses(*self._rows(gradients), self.law)
 
 
 def _check(value, name, low, high, allowed):
@@ -79,3 +95,10 @@ def _check(value, name, low, high, allowed):
         raise SettingsError(f"{name}: expected {allowed}, as a number or one per element")
     if not ((array > low) & (array < high)).all():
         raise SettingsError(f"{name}: expected {allowed}, got {array.min()}..{array.max()}")
+
+
+def _laws() -> ModuleType:
+    """The functions of all laws; they are made from the table of laws, so not before that is complete."""
+    from jellycage.sim.materials import laws_kernels
+
+    return laws_kernels

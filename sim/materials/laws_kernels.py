@@ -1,58 +1,102 @@
-"""Every material at many deformation gradients, and the one place where a material's number leads to its functions.
+"""Functions of all materials, which find the law's own by its number.
 
-A new material is a file with `energy_and_stress` and `stretch_hessian`, a number, and a branch in each of the three
-functions at the top.
+A law is a file of kernels with these names, and a class that makes its parameters from what users know:
+- `energy_and_stress(f, r, p)`: energy density and first Piola stress [Pa] of F = f with rotation r;
+- `stretch_hessian(s0, s1, s2, p)`: twelve numbers that make up the Hessian in the frames of the SVD;
+- `lame(p)`: Lamé parameters (mu, lambda) [Pa] of small strains;
+- `PARAMETERS`: what the numbers p are; `NEEDS_ROTATION`: whether r is looked at.
+A new one gets its two files and its place in `materials.LAWS`.
 """
 
 import numpy as np
 
-from jellycage.sim.materials.corotated_kernels import energy_and_stress as corotated_stress
-from jellycage.sim.materials.corotated_kernels import stretch_hessian as corotated_hessian
-from jellycage.sim.materials.neo_hookean_kernels import energy_and_stress as neo_hookean_stress
-from jellycage.sim.materials.neo_hookean_kernels import lame_parameters
-from jellycage.sim.materials.neo_hookean_kernels import stretch_hessian as neo_hookean_hessian
+from jellycage.sim.materials import LAWS, corotated_kernels, neo_hookean_kernels
+from jellycage.sim.materials.neo_hookean_kernels import stable_parameters
 from jellycage.sim.maths.matrix3_kernels import projected_symmetric
 from jellycage.sim.rotations.rotations_kernels import svd, svd_rotation
-from jellycage.toolkit.compile_kernels import njit, njit_called, njit_inside
+from jellycage.toolkit.compile_kernels import njit, njit_as, njit_called
 
-COROTATED, NEO_HOOKEAN = 0, 1
+KERNELS = tuple(law.kernels for law in LAWS)
+NEEDS_ROTATION = tuple(kernels.NEEDS_ROTATION for kernels in KERNELS)
+WIDTH = max(len(kernels.PARAMETERS) for kernels in KERNELS)
+"""Parameters of the law that has most."""
+
+
+COROTATED, NEO_HOOKEAN = KERNELS.index(corotated_kernels), KERNELS.index(neo_hookean_kernels)
+
+
+def number_of(kernels) -> int:
+    """The number of the law with these kernels."""
+    return KERNELS.index(kernels)
+
+
+def chosen(functions, name, number=0):
+    """The function f(law, *arguments) that calls the one of `functions` that has the law's number."""
+    function = functions[0]
+    if len(functions) == 1:
+
+        @njit_as(f"{name}_{number}", njit_called)
+        def choose(law, *arguments):
+            return function(*arguments)
+
+    else:
+        others = chosen(functions[1:], name, number + 1)
+
+        @njit_as(f"{name}_{number}", njit_called)
+        def choose(law, *arguments):
+            if law == number:
+                return function(*arguments)
+            return others(law, *arguments)
+
+    return choose
+
+
+def row_reader(width):
+    """The function that gives row e of a table (e, width) as a tuple."""
+    if width == 1:
+
+        @njit_as("row_1", njit_called)
+        def read(table, e):
+            return (table[e, 0],)
+
+    else:
+        others = row_reader(width - 1)
+
+        @njit_as(f"row_{width}", njit_called)
+        def read(table, e):
+            return others(table, e) + (table[e, width - 1],)
+
+    return read
+
+
+energy_and_stress = chosen([k.energy_and_stress for k in KERNELS], "energy_and_stress")
+stretch_hessian = chosen([k.stretch_hessian for k in KERNELS], "stretch_hessian")
+lame = chosen([k.lame for k in KERNELS], "lame")
+parameter_row = row_reader(WIDTH)
+LINEAR_PADDING = (0.0,) * (WIDTH - len(corotated_kernels.PARAMETERS))
+STABLE_PADDING = (0.0,) * (WIDTH - len(neo_hookean_kernels.PARAMETERS))
 
 
 @njit_called
-def energy_and_stress(law, f, r, p0, p1, p2):
-    """(energy density, stress, tr e, mean |e_ii|) of a material; r is the rotation of f, where one is needed."""
-    if law == COROTATED:
-        return corotated_stress(f, r, p0, p1, p2)
-    energy, stress = neo_hookean_stress(f, p0, p1, p2)
-    return energy, stress, 0.0, 0.0
-
-
-@njit_inside
-def small_strain(law, p0, p1):
-    """Lamé parameters (mu, lambda) [Pa] that a material has at rest."""
-    if law == COROTATED:
-        return p0, p1
-    return lame_parameters(p0, p1)
-
-
-@njit_inside
-def stretch_hessian(law, s0, s1, s2, p0, p1, p2):
-    """Twelve numbers that make up the Hessian in the frames of the SVD."""
-    if law == COROTATED:
-        return corotated_hessian(s0, s1, s2, p0, p1, p2)
-    return neo_hookean_hessian(s0, s1, s2, p0, p1, p2)
+def linear_row(mu, lam):
+    """The parameter row of a co-rotated material with Lamé parameters [Pa]."""
+    return (mu, lam) + LINEAR_PADDING
 
 
 @njit_called
-def stretch_modes(law, s0, s1, s2, p0, p1, p2, is_projected):
+def stable_row(mu, lam):
+    """The parameter row of a neo-Hookean material with Lamé parameters [Pa]."""
+    return stable_parameters(mu, lam) + STABLE_PADDING
+
+
+@njit_called
+def stretch_modes(law, s0, s1, s2, p, is_projected):
     """The Hessian in the frames of the SVD: A (00, 11, 22, 01, 02, 12), then p and q of (01, 02, 12).
 
     Smith, de Goes, Kim 2019, doi:10.1145/3241041: dP_ii = sum_j A_ij dF_jj, and dP_ij = p dF_ij + q dF_ji where p - q
     is the eigenvalue of the twist and p + q that of the flip of a pair of axes. Projected: no eigenvalue below zero.
     """
-    a00, a11, a22, a01, a02, a12, t01, t02, t12, f01, f02, f12 = stretch_hessian(
-        law, s0, s1, s2, p0, p1, p2
-    )
+    a00, a11, a22, a01, a02, a12, t01, t02, t12, f01, f02, f12 = stretch_hessian(law, s0, s1, s2, p)
     if is_projected:
         a00, a11, a22, a01, a02, a12 = projected_symmetric(a00, a11, a22, a01, a02, a12)
         t01, t02, t12 = max(t01, 0.0), max(t02, 0.0), max(t12, 0.0)
@@ -70,10 +114,10 @@ def energies_and_stresses(gradients, parameters, law):
     energies = np.empty(len(gradients))
     stresses = np.empty((len(gradients), 9))
     for i in range(len(gradients)):
-        g, p = gradients[i], parameters[i]
+        g = gradients[i]
         f = (g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8])
         r, _, _, _, _ = svd_rotation(f)
-        energy, stress, _, _ = energy_and_stress(law, f, r, p[0], p[1], p[2])
+        energy, stress = energy_and_stress(law, f, r, parameter_row(parameters, i))
         energies[i] = energy
         for k in range(9):
             stresses[i, k] = stress[k]
@@ -86,10 +130,10 @@ def hessians(gradients, parameters, law, is_projected):
     out = np.zeros((len(gradients), 9, 9))
     hat = np.zeros((3, 3, 3, 3))
     for n in range(len(gradients)):
-        g, p = gradients[n], parameters[n]
+        g, p = gradients[n], parameter_row(parameters, n)
         f = (g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8])
         u, s, v = svd(f)
-        scaling, even, swap = stretch_modes(law, s[0], s[1], s[2], p[0], p[1], p[2], is_projected)
+        scaling, even, swap = stretch_modes(law, s[0], s[1], s[2], p, is_projected)
         for i in range(3):
             hat[i, i, i, i] = scaling[i]
         for k, (i, j) in enumerate(((0, 1), (0, 2), (1, 2))):

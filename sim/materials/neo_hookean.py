@@ -12,17 +12,18 @@ ratios mean equal stiffness at small strain, whichever the material.
 
 from dataclasses import dataclass
 
+from jellycage.sim.materials import neo_hookean_kernels
 from jellycage.sim.materials.elastic import Elastic
-from jellycage.sim.materials.laws_kernels import NEO_HOOKEAN
-from jellycage.sim.materials.neo_hookean_kernels import stable_parameters
 
 
 @dataclass(frozen=True, eq=False)
 class NeoHookean(Elastic):
     """Stable neo-Hookean elasticity: keeps volume at large strain."""
 
-    law = NEO_HOOKEAN
+    name = "neo_hookean"
+    sentence = "keeps volume at large strain"
+    kernels = neo_hookean_kernels
 
     def parameters(self):
         """(mu', lambda' [Pa], alpha)."""
-        return stable_parameters.py_func(*self.lame())
+        return neo_hookean_kernels.stable_parameters.py_func(*self.lame())

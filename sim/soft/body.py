@@ -12,6 +12,8 @@ from jellycage.sim.errors import SettingsError
 from jellycage.sim.materials.elastic import Elastic
 from jellycage.sim.soft.cage import Cage
 from jellycage.sim.soft.elements import Elements, elements_of
+from jellycage.sim.soft.gradient_kernels import ElementBatch
+from jellycage.sim.soft.hourglass_kernels import Hourglass
 from jellycage.sim.soft.loads import Force, Impulse, PositionChange, VelocityChange
 from jellycage.sim.soft.matrix_pattern import MatrixPattern, matrix_pattern
 from jellycage.sim.soft.pins import Pin
@@ -117,10 +119,41 @@ class SoftBody:
         points = len(self.elements.volumes) // len(self.elements.corners)
         return frozen(self.elements.volumes * np.repeat(self.solid_share, points))
 
+    @property
+    def corner_count(self) -> int:
+        """Corners of an element: 4 of a tet, 8 of a hex."""
+        return self.elements.corners.shape[1]
+
     @cached_property
-    def parameters(self) -> NDArray[np.float64]:
-        """The material's numbers for each element, shape (e, 3)."""
-        return frozen(self.material.parameter_rows(len(self.elements.corners)))
+    def batch(self) -> ElementBatch:
+        """Its elements for kernels."""
+        e, count = self.elements, len(self.elements.corners)
+        points = len(e.volumes) // count
+        return ElementBatch(
+            corners=e.corners,
+            slots=self.pattern.slots,
+            law=frozen(np.full(count, self.material.law, np.int8)),
+            parameters=frozen(self.material.parameter_rows(count)),
+            element=frozen(np.repeat(np.arange(count, dtype=np.int32), points)),
+            gradients=e.gradients,
+            volumes=self.solid_volumes,
+        )
+
+    @cached_property
+    def hourglass(self) -> Hourglass | None:
+        """Its hourglass control, for kernels; None if it needs none."""
+        e = self.elements
+        if not len(e.hourglass_modes):
+            return None
+        scale, rest = self.hourglass_stiffness
+        return Hourglass(
+            corners=e.corners,
+            slots=self.pattern.slots,
+            gradients=e.gradients,
+            modes=e.hourglass_modes,
+            scale=scale,
+            rest=rest,
+        )
 
     @cached_property
     def hourglass_stiffness(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -154,6 +187,11 @@ class SoftBody:
         count = len(self.elements.nodes)
         links = coo_matrix((np.ones(len(first)), (first, corners.ravel())), (count, count))
         return connected_components(links, directed=False)[1].astype(np.int64)
+
+    @cached_property
+    def part_count(self) -> int:
+        """How many connected parts it has."""
+        return int(self.part.max()) + 1
 
     @cached_property
     def exposed_area(self) -> NDArray[np.float64]:

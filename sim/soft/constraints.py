@@ -20,6 +20,7 @@ embedded pins tie together are too many.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,8 +66,7 @@ class Rows:
         return np.repeat(np.arange(len(self)), np.diff(self.start))
 
 
-@dataclass(frozen=True, eq=False)
-class Projection:
+class Projection(NamedTuple):
     """S = I - H^T (H H^T)^+ H: zero the fixed dofs, then take out the components along the basis."""
 
     fixed: NDArray[np.uint8]
@@ -77,12 +77,6 @@ class Projection:
     """Dof of each entry, never a fixed one."""
     basis_value: NDArray[np.float64]
     """Value of each entry; the b vectors are orthonormal."""
-
-    def __post_init__(self):
-        types = {"fixed": np.uint8, "basis_value": np.float64}
-        for name in ("fixed", "basis_start", "basis_dof", "basis_value"):
-            array = np.asarray(getattr(self, name), types.get(name, np.int32))
-            object.__setattr__(self, name, frozen(array))
 
 
 def constraint_rows(points: Points, directions: NDArray, which: ArrayLike) -> Rows:
@@ -126,7 +120,25 @@ def projection(rows: Rows, node_count: int) -> Projection:
     fixed = freedom < NO_FREEDOM
     # Unit rows cut short keep their scale: what was negligible in the row stays so.
     _, basis, _ = _orthonormal_basis(_without(rows, fixed), 3 * node_count)
-    return Projection(fixed, basis.start, basis.dof, basis.weight)
+    return Projection(frozen(fixed.astype(np.uint8)), basis.start, basis.dof, basis.weight)
+
+
+def joined_projections(parts: Sequence[Projection]) -> Projection:
+    """The projection of a system whose members, one after the other, have these."""
+    if len(parts) == 1:
+        return parts[0]
+    starts, dofs, shift, entries = [np.zeros(1, np.int32)], [], 0, 0
+    for part in parts:
+        starts.append(part.basis_start[1:] + entries)
+        dofs.append(part.basis_dof + shift)
+        shift += len(part.fixed)
+        entries += len(part.basis_dof)
+    return Projection(
+        frozen(np.concatenate([part.fixed for part in parts])),
+        frozen(np.concatenate(starts).astype(np.int32)),
+        frozen(np.concatenate(dofs).astype(np.int32)),
+        frozen(np.concatenate([part.basis_value for part in parts])),
+    )
 
 
 def is_reliable(rows: Rows, node_count: int) -> NDArray[np.bool_]:

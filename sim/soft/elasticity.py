@@ -10,80 +10,89 @@ bodies have three, which differ in the three twist modes R^T dF = -(R^T dF)^T on
 - "projected": exact, negative eigenvalues set to zero. Needs an SVD per quadrature point.
 """
 
-from jellycage.sim.soft import elasticity_kernels as kernels
+import numpy as np
+from numpy.typing import NDArray
+
+from jellycage.sim.soft.degeneration_kernels import (
+    hex_follow_degeneration,
+    tet_follow_degeneration,
+)
+from jellycage.sim.soft.elasticity_kernels import (
+    hex_add_stiffness,
+    hex_energy_and_forces,
+    tet_add_stiffness,
+    tet_energy_and_forces,
+)
+from jellycage.sim.soft.gradient_kernels import (
+    QuadraturePoints,
+    hex_determinants,
+    tet_determinants,
+)
+from jellycage.sim.soft.hourglass_kernels import (
+    add_hourglass_stiffness,
+    hourglass_energy_and_forces,
+)
 
 DIFFERENTIALS = ("twist", "hybrid", "projected")
 
-_KERNELS = {
-    4: (
-        kernels.tet_energy_and_forces,
-        kernels.tet_add_stiffness,
-        kernels.tet_follow_degeneration,
-        kernels.tet_determinants,
-    ),
-    8: (
-        kernels.hex_energy_and_forces,
-        kernels.hex_add_stiffness,
-        kernels.hex_follow_degeneration,
-        kernels.hex_determinants,
-    ),
-}
+_ENERGY = {4: tet_energy_and_forces, 8: hex_energy_and_forces}
+_STIFFNESS = {4: tet_add_stiffness, 8: hex_add_stiffness}
+_DEGENERATION = {4: tet_follow_degeneration, 8: hex_follow_degeneration}
+_DETERMINANTS = {4: tet_determinants, 8: hex_determinants}
 
 
-def energy_and_forces(body, x, pair, trapped, out_rotation, out_stretch, out_force):
-    """Elastic energy [J] at node positions x (n, 3) and how many points are degenerate; adds the forces [N]."""
-    e = body.elements
-    energy, degenerate = _KERNELS[e.corners.shape[1]][0](
-        *(
-            x,
-            e.corners,
-            e.gradients,
-            body.solid_volumes,
-            body.parameters,
-            pair,
-            trapped,
-            body.material.law,
-        ),
-        *(out_rotation, out_stretch, out_force),
+def points_at_rest(count: int) -> QuadraturePoints:
+    """So many quadrature points, sound and not turned."""
+    rotation = np.zeros((count, 4))
+    rotation[:, 0] = 1.0
+    return QuadraturePoints(
+        rotation=rotation,
+        stretch=np.zeros((count, 2)),
+        collapse_pair=np.zeros(count, np.int8),
+        degenerate_time=np.zeros(count),
     )
-    if len(e.hourglass_modes):
-        energy += kernels.hourglass_energy_and_forces(
-            x, e.corners, e.gradients, e.hourglass_modes, *body.hourglass_stiffness, out_force
-        )
+
+
+def energy_and_forces(body, x, points: QuadraturePoints, out_force) -> tuple[float, int]:
+    """Elastic energy [J] at node positions x (n, 3) and how many points are degenerate; adds the forces [N]."""
+    energy, degenerate = _ENERGY[body.corner_count](x, body.batch, points, out_force)
+    if body.hourglass is not None:
+        energy += hourglass_energy_and_forces(x, body.hourglass, out_force)
     return energy, degenerate
 
 
-def add_stiffness(body, x, pair, trapped, rotation, stretch, differential, out_blocks) -> None:
+def add_stiffness(body, x, points: QuadraturePoints, differential: str, out_blocks) -> None:
     """Add the positive semi-definite stiffness [N/m] at x (n, 3) to the upper blocks of body.pattern, (9k,).
 
-    rotation (q, 4) and stretch (q, 2) are what `energy_and_forces` found at x.
+    The rotations and stretches of the points are what `energy_and_forces` found at x.
     """
-    e, slots = body.elements, body.pattern.slots
-    _KERNELS[e.corners.shape[1]][1](
-        *(x, e.corners, slots, e.gradients, body.solid_volumes, body.parameters, pair, trapped),
-        *(body.material.law, DIFFERENTIALS.index(differential), rotation, stretch, out_blocks),
-    )
-    if len(e.hourglass_modes):
-        kernels.add_hourglass_stiffness(
-            *(x, e.corners, slots, e.gradients, e.hourglass_modes),
-            *(*body.hourglass_stiffness, out_blocks),
-        )
+    kind = DIFFERENTIALS.index(differential)
+    _STIFFNESS[body.corner_count](x, body.batch, points, kind, out_blocks)
+    if body.hourglass is not None:
+        add_hourglass_stiffness(x, body.hourglass, out_blocks)
 
 
-def follow_degeneration(body, x_from, x_to, dt, out_pair, out_trapped, out_rotation) -> int:
+def follow_degeneration(body, x_from, x_to, dt, memory) -> int:
     """Note which quadrature points collapsed on the way from x_from to x_to, which took dt [s], and which came back.
 
-    Returns how many are collapsed at x_to. With "isvd" nothing is noted.
+    memory: holds `rotation`, `collapse_pair` and `degenerate_time` of the points. Returns how many are collapsed at
+    x_to. With "isvd" nothing is noted.
     """
     if body.rotation == "isvd":
         return 0
     e = body.elements
-    return _KERNELS[e.corners.shape[1]][2](
-        x_from, x_to, e.corners, e.gradients, dt, out_pair, out_trapped, out_rotation
+    return _DEGENERATION[body.corner_count](
+        x_from,
+        x_to,
+        e.corners,
+        e.gradients,
+        dt,
+        memory["collapse_pair"],
+        memory["degenerate_time"],
+        memory["rotation"],
     )
 
 
-def determinants(body, x):
+def determinants(body, x) -> NDArray[np.float64]:
     """det F at every quadrature point: 1 at rest, 0 where collapsed, negative where inverted, shape (q,)."""
-    e = body.elements
-    return _KERNELS[e.corners.shape[1]][3](x, e.corners, e.gradients)
+    return _DETERMINANTS[body.corner_count](x, body.elements.corners, body.elements.gradients)

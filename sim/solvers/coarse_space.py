@@ -10,32 +10,23 @@ they would be without it; the solution is the same.
 Additive two-level methods: Dohrmann, Klawonn, Widlund 2008, doi:10.1007/978-3-540-75199-1_28.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from jellycage.sim.soft.body import SoftBody
-from jellycage.sim.soft.elasticity import add_stiffness
-from jellycage.sim.solvers.coarse_space_kernels import coarse_matrix, invert_semidefinite
+from jellycage.sim.soft.elasticity import add_stiffness, points_at_rest
+from jellycage.sim.soft.system import System
+from jellycage.sim.solvers.coarse_space_kernels import (
+    CoarseSpace,
+    coarse_matrix,
+    invert_semidefinite,
+)
 from jellycage.toolkit.arrays import frozen
 
 NODES_PER_GROUP = 24  # fewer would make twelve modes a crowd
 MOST_GROUPS = (
     8  # 96 coarse unknowns: their dense inverse stays cheap beside a product with the matrix
 )
-
-
-@dataclass(frozen=True, eq=False)
-class CoarseSpace:
-    """Groups of nodes and the inverse of the coarse matrix."""
-
-    group: NDArray[np.int64]
-    """Group of each node, shape (n,)."""
-    mode: NDArray[np.float64]
-    """(1, y0, y1, y2) of each node, y its rest offset from the group's centre in radii of the group, shape (n, 4)."""
-    inverse: NDArray[np.float64]
-    """C, shape (12 g, 12 g); unknown 12 group + 3 mode + axis."""
 
 
 def node_groups(nodes: NDArray, count: int) -> NDArray[np.int64]:
@@ -54,8 +45,28 @@ def node_groups(nodes: NDArray, count: int) -> NDArray[np.int64]:
     return label
 
 
-def coarse_space(body: SoftBody, weight: NDArray, fixed: NDArray) -> CoarseSpace:
-    """The coarse space of a body with node weights (n,) added to its stiffness and `fixed` dofs (3n,) held."""
+def coarse_space(system: System, weight: NDArray, fixed: NDArray) -> CoarseSpace:
+    """The coarse space of a system with node weights (n,) added to its stiffness and `fixed` dofs (3n,) held."""
+    parts, groups = [], 0
+    for number, body in enumerate(system.members):
+        rows = system.rows(number)
+        group, mode, matrix = _of_body(body, weight[rows], fixed[3 * rows.start : 3 * rows.stop])
+        parts.append((group + groups, mode, matrix.reshape(-1), len(matrix)))
+        groups += len(matrix) // 12
+    group, mode, inverse, sizes = zip(*parts, strict=True)
+    return CoarseSpace(
+        group=frozen(np.concatenate(group)),
+        mode=frozen(np.concatenate(mode)),
+        inverse=frozen(np.concatenate(inverse)),
+        start=frozen(np.append(0, np.cumsum(sizes))),
+        turn=np.zeros((groups, 9)),
+        r=np.zeros(12 * groups),
+        z=np.zeros(12 * groups),
+    )
+
+
+def _of_body(body: SoftBody, weight, fixed):
+    """(group, mode, inverse) of one body."""
     nodes = body.elements.nodes
     count = 1
     while 2 * count <= min(MOST_GROUPS, len(nodes) // NODES_PER_GROUP):
@@ -67,13 +78,10 @@ def coarse_space(body: SoftBody, weight: NDArray, fixed: NDArray) -> CoarseSpace
     radius = np.sqrt(np.bincount(group, (offset**2).sum(axis=1), count) / size[:, 0])
     mode = np.concatenate([np.ones((len(nodes), 1)), offset / radius[group, None]], axis=1)
 
-    pattern, points = body.pattern, len(body.elements.volumes)
+    pattern, points = body.pattern, points_at_rest(len(body.elements.volumes))
     blocks = np.zeros(9 * len(pattern.column))
-    rotation = np.zeros((points, 4))
-    rotation[:, 0] = 1.0
-    pair, trapped, still = np.zeros(points, np.int8), np.zeros(points), np.zeros((points, 2))
-    add_stiffness(body, np.array(nodes), pair, trapped, rotation, still, "twist", blocks)
+    add_stiffness(body, np.array(nodes), points, "twist", blocks)
     blocks.reshape(-1, 9)[pattern.start[:-1, None], [0, 4, 8]] += weight[:, None]
     matrix = coarse_matrix(pattern.start, pattern.column, blocks, group, mode, fixed, 12 * count)
     invert_semidefinite(matrix)
-    return CoarseSpace(frozen(group), frozen(mode), frozen(matrix))
+    return group, mode, matrix

@@ -1,10 +1,32 @@
 """The coarse matrix, its inverse, the rotations of the groups, and the coarse part of the preconditioner."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from jellycage.sim.maths.matrix3_kernels import times, transposed
 from jellycage.sim.rotations.rotations_kernels import svd_rotation
 from jellycage.toolkit.compile_kernels import njit, njit_called, njit_inside
+
+
+class CoarseSpace(NamedTuple):
+    """Groups of nodes, the inverse of the coarse matrix, and what changes from step to step."""
+
+    group: np.ndarray
+    """Group of each node, shape (n,)."""
+    mode: np.ndarray
+    """(1, y0, y1, y2) of each node, y its rest offset from the group's centre in radii of the group, shape (n, 4)."""
+    inverse: np.ndarray
+    """C, a dense block for each body, one after the other, by rows; unknown 12 group + 3 mode + axis."""
+    start: np.ndarray
+    """First unknown of each body and the end, shape (m + 1,)."""
+    turn: np.ndarray
+    """Rotation of each group from rest, shape (g, 9); written in every step."""
+    r: np.ndarray
+    """Scratch, shape (12 g,)."""
+    z: np.ndarray
+    """Scratch, shape (12 g,)."""
+
 
 NEGLIGIBLE = 1e-10  # a pivot below this fraction of its diagonal belongs to a mode that the others already make
 
@@ -67,8 +89,9 @@ def invert_semidefinite(out):
 
 
 @njit_inside
-def turn_groups(x, group, mode, out_turn):
-    """The rotation of each group from rest, shape (g, 9), by the best affine fit to its nodes at x."""
+def turn_groups(coarse, x):
+    """Find the rotation of each group from rest by the best affine fit to its nodes at x."""
+    group, mode, out_turn = coarse.group, coarse.mode, coarse.turn
     count = out_turn.shape[0]
     centre = np.zeros((count, 4))
     fit = np.zeros((count, 9))
@@ -91,8 +114,11 @@ def turn_groups(x, group, mode, out_turn):
 
 
 @njit_called
-def add_coarse(group, mode, inverse, turn, fixed, r, coarse, coarse_out, out_z):
-    """out_z += W Q C Q^T W^T r, fixed dofs left alone. coarse, coarse_out: scratch, shape (12 g,)."""
+def add_coarse(space, fixed, r, out_z):
+    """out_z += W Q C Q^T W^T r, fixed dofs left alone."""
+    group, mode, inverse, start = space.group, space.mode, space.inverse, space.start
+    turn, coarse, coarse_out = space.turn, space.r, space.z
+    # W^T r, turned back to the groups' rest frames.
     for k in range(coarse.shape[0]):
         coarse[k] = 0.0
     for i in range(group.shape[0]):
@@ -111,12 +137,18 @@ def add_coarse(group, mode, inverse, turn, fixed, r, coarse, coarse_out, out_z):
             coarse[o], coarse[o + 1], coarse[o + 2] = times(
                 back, coarse[o], coarse[o + 1], coarse[o + 2]
             )
+    # C, block by block.
     for i in range(coarse.shape[0]):
         coarse_out[i] = 0.0
-    for j in range(coarse.shape[0]):
-        c = coarse[j]
-        for i in range(coarse.shape[0]):
-            coarse_out[i] += inverse[j, i] * c
+    o = np.uint64(0)
+    for body in range(start.shape[0] - 1):
+        first, last = np.uint64(start[body]), np.uint64(start[body + 1])
+        for j in range(first, last):
+            c = coarse[j]
+            for i in range(first, last):
+                coarse_out[i] += inverse[o + i - first] * c
+            o += last - first
+    # Back to the world and out to the nodes.
     for g in range(turn.shape[0]):
         t = turn[g]
         forth = (t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8])

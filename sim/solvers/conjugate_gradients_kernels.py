@@ -1,6 +1,7 @@
 """Conjugate gradients on a symmetric matrix of 3x3 blocks, of which only the diagonal and upper ones are kept.
 
-Half of the matrix is half of the memory traffic: every block is read once and used for both of its places.
+Half of the matrix is half of the memory traffic: every block is read once and used for both of its places. Contacts
+stay out of the matrix and add their own products, see `contact.response_kernels`.
 """
 
 import math
@@ -8,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jellycage.sim.contact.response_kernels import add_contact_diagonal, add_contact_products
 from jellycage.sim.soft.constraints_kernels import project
 from jellycage.sim.solvers.coarse_space_kernels import add_coarse
 from jellycage.toolkit.compile_kernels import njit_called, njit_inside
@@ -19,27 +21,6 @@ class Matrix(NamedTuple):
     start: np.ndarray
     column: np.ndarray
     blocks: np.ndarray
-
-
-class Constraints(NamedTuple):
-    """The arrays of a `constraints.Projection`."""
-
-    fixed: np.ndarray
-    basis_start: np.ndarray
-    basis_dof: np.ndarray
-    basis_value: np.ndarray
-
-
-class Preconditioner(NamedTuple):
-    """Inverse diagonal blocks (9n,), a `CoarseSpace`, the rotations of its groups (g, 9), and scratch (12 g,)."""
-
-    inverse: np.ndarray
-    group: np.ndarray
-    mode: np.ndarray
-    coarse_inverse: np.ndarray
-    turn: np.ndarray
-    coarse: np.ndarray
-    coarse_out: np.ndarray
 
 
 @njit_called
@@ -92,13 +73,31 @@ def multiply(start, column, blocks, x, out):
 
 
 @njit_called
-def invert_diagonal(start, blocks, out):
-    """Inverse of every diagonal block, nine numbers each; returns sqrt(trace A), metres to the norm of residuals."""
-    trace = 0.0
+def multiply_all(matrix, contacts, x, out):
+    """out = A x + sum J^T B J x."""
+    multiply(matrix.start, matrix.column, matrix.blocks, x, out)
+    add_contact_products(contacts, x, out)
+
+
+@njit_called
+def find_diagonal(matrix, contacts, out_diagonal):
+    """Diagonal blocks of A + sum J^T B J as (00, 11, 22, 01, 02, 12), shape (n, 6)."""
+    start, blocks = matrix.start, matrix.blocks
     for row in range(start.shape[0] - 1):
         o = 9 * start[row]
-        a, b, c = blocks[o], blocks[o + 1], blocks[o + 2]
-        d, e, f = blocks[o + 4], blocks[o + 5], blocks[o + 8]
+        out_diagonal[row, 0], out_diagonal[row, 3] = blocks[o], blocks[o + 1]
+        out_diagonal[row, 4], out_diagonal[row, 1] = blocks[o + 2], blocks[o + 4]
+        out_diagonal[row, 5], out_diagonal[row, 2] = blocks[o + 5], blocks[o + 8]
+    add_contact_diagonal(contacts, out_diagonal)
+
+
+@njit_called
+def invert_diagonal(diagonal, out):
+    """Inverse of every diagonal block, nine numbers each; returns sqrt(trace A), metres to the norm of residuals."""
+    trace = 0.0
+    for row in range(diagonal.shape[0]):
+        a, b, c = diagonal[row, 0], diagonal[row, 3], diagonal[row, 4]
+        d, e, f = diagonal[row, 1], diagonal[row, 5], diagonal[row, 2]
         trace += a + d + f
         c00, c01, c02 = d * f - e * e, c * e - b * f, b * e - c * d
         det = a * c00 + b * c01 + c * c02
@@ -121,9 +120,9 @@ def invert_diagonal(start, blocks, out):
 
 
 @njit_called
-def precondition(m, c, r, out_z):
+def precondition(coarse, projection, inverse, r, out_z):
     """z = S (D^-1 + coarse part) r for a residual r that is projected already; returns r . z."""
-    inverse, fixed = m.inverse, c.fixed
+    fixed = projection.fixed
     for row in range(r.shape[0] // 3):
         i, o = 3 * row, 9 * row
         r0, r1, r2 = r[i], r[i + 1], r[i + 2]
@@ -133,46 +132,56 @@ def precondition(m, c, r, out_z):
         out_z[i] = 0.0 if fixed[i] else z0
         out_z[i + 1] = 0.0 if fixed[i + 1] else z1
         out_z[i + 2] = 0.0 if fixed[i + 2] else z2
-    add_coarse(m.group, m.mode, m.coarse_inverse, m.turn, fixed, r, m.coarse, m.coarse_out, out_z)
-    if c.basis_start.shape[0] > 1:
-        project(out_z, fixed, c.basis_start, c.basis_dof, c.basis_value)
+    add_coarse(coarse, fixed, r, out_z)
+    project_basis(projection, out_z)
     return dot(r, out_z)
 
 
+@njit_called
+def project_basis(projection, out):
+    """Take the components along the constraints out of a vector that is 0 at fixed dofs."""
+    if projection.basis_start.shape[0] > 1:
+        project(
+            out,
+            projection.fixed,
+            projection.basis_start,
+            projection.basis_dof,
+            projection.basis_value,
+        )
+
+
 @njit_inside
-def residual_norm(m, c, residual, r, z):
-    """sqrt(r . M^-1 r) of the projected residual, about the energy that is still to be had; r, z are scratch."""
-    fixed = c.fixed
+def residual_norm(coarse, projection, inverse, residual, scratch):
+    """sqrt(r . M^-1 r) of the projected residual, about the energy that is still to be had."""
+    fixed, r = projection.fixed, scratch.r
     for i in range(residual.shape[0]):
         r[i] = 0.0 if fixed[i] else residual[i]
-    if c.basis_start.shape[0] > 1:
-        project(r, fixed, c.basis_start, c.basis_dof, c.basis_value)
-    return math.sqrt(max(precondition(m, c, r, z), 0.0))
+    project_basis(projection, r)
+    return math.sqrt(max(precondition(coarse, projection, inverse, r, scratch.z), 0.0))
 
 
 @njit_called
-def solve(a, m, c, b, tolerance, floor, most, out_x, r, z, p, ap):
-    """Projected, preconditioned conjugate gradients for A x = b from the x given.
+def solve(matrix, contacts, coarse, projection, b, tolerance, floor, most, out_x, scratch):
+    """Projected, preconditioned conjugate gradients for (A + sum J^T B J) x = b from the x given.
 
     x keeps its components along the constraints: the residual and every search direction are projected (Ascher,
     Boxerman 2003, with the projector of `constraints`). Stops when sqrt(r . M^-1 r) has fallen to `floor`, or to
     `tolerance` times its first value, or after `most` iterations. Returns the iterations, the first and the last norm.
     """
-    size, fixed = b.shape[0], c.fixed
-    has_basis = c.basis_start.shape[0] > 1
-    multiply(a.start, a.column, a.blocks, out_x, ap)
+    size, fixed, inverse = b.shape[0], projection.fixed, scratch.inverse
+    r, z, p, ap = scratch.r, scratch.z, scratch.p, scratch.ap
+    multiply_all(matrix, contacts, out_x, ap)
     for i in range(size):
         r[i] = 0.0 if fixed[i] else b[i] - ap[i]
-    if has_basis:
-        project(r, fixed, c.basis_start, c.basis_dof, c.basis_value)
-    rz = precondition(m, c, r, z)
+    project_basis(projection, r)
+    rz = precondition(coarse, projection, inverse, r, z)
     for i in range(size):
         p[i] = z[i]
     first = rz
     goal = max(tolerance * tolerance * first, floor * floor)
     iterations = 0
     while iterations < most and rz > goal:
-        multiply(a.start, a.column, a.blocks, p, ap)
+        multiply_all(matrix, contacts, p, ap)
         pap = dot(p, ap)
         if not pap > 0.0:
             break
@@ -180,9 +189,8 @@ def solve(a, m, c, b, tolerance, floor, most, out_x, r, z, p, ap):
         for i in range(size):
             out_x[i] += alpha * p[i]
             r[i] = 0.0 if fixed[i] else r[i] - alpha * ap[i]
-        if has_basis:
-            project(r, fixed, c.basis_start, c.basis_dof, c.basis_value)
-        new = precondition(m, c, r, z)
+        project_basis(projection, r)
+        new = precondition(coarse, projection, inverse, r, z)
         beta = new / rz
         rz = new
         for i in range(size):

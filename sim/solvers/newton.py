@@ -1,68 +1,30 @@
-"""One body during one step: an energy of the displacement u from the step's start, and Newton's method on it.
+"""Newton's method on the increments of a system; `problem_kernels` says what is lowered."""
 
-    E(u) = sum_i w_i/2 |u_i - c_i|^2 - f.u + Psi(x + u) + b/2 u.K u + springs + contacts
-
-Inertia, mass damping, air drag and wind are wells (w_i, c_i) at the nodes, gravity and loads are f, Psi is elastic,
-b K is the Rayleigh stiffness damping with the stiffness of the step's start, springs are soft pins; contacts add what
-`contact.response_kernels` says. Its minimum is the
-implicit Euler step (thesis on interactive co-rotational FEM, eqs. 3.1-3.5 in displacement form), or with no wells the
-static equilibrium.
-
-Degenerate elements keep the rotation that DAPD gave them at the step's start, so their energy is quadratic during the
-step and its gradient is DAPD's approximate stress (sec. 4.4.6): E is a true function, and a line search on it is sound.
-"""
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jellycage.sim.contact.contacts import no_touch
-from jellycage.sim.contact.response_kernels import Touch
+from jellycage.sim.contact.response_kernels import ContactRows
+from jellycage.sim.contact.rows import NO_CONTACTS
 from jellycage.sim.soft.body import SoftBody
-from jellycage.sim.soft.elasticity import DIFFERENTIALS
-from jellycage.sim.soft.state import State
+from jellycage.sim.soft.elasticity import DIFFERENTIALS, follow_degeneration, points_at_rest
+from jellycage.sim.soft.gradient_kernels import ElementBatch, QuadraturePoints
+from jellycage.sim.soft.state import Memory
+from jellycage.sim.soft.system import System
 from jellycage.sim.solvers.coarse_space import coarse_space
-from jellycage.sim.solvers.conjugate_gradients_kernels import Constraints, Matrix, Preconditioner
-from jellycage.sim.solvers.newton_kernels import (
-    Hourglass,
-    Limits,
-    Shape,
-    SpringArrays,
-    Task,
-    Work,
+from jellycage.sim.solvers.coarse_space_kernels import CoarseSpace
+from jellycage.sim.solvers.conjugate_gradients_kernels import Matrix
+from jellycage.sim.solvers.newton_kernels import NewtonLimits, minimise
+from jellycage.sim.solvers.problem_kernels import (
+    Increment,
+    Problem,
+    Scratch,
+    Solution,
     find_elastic_forces,
-    minimise,
 )
-from jellycage.sim.solvers.pin_holding import Held
 from jellycage.sim.solvers.settings import SolverSettings
-
-NOT_MOVED = np.zeros((0, 3))
-NO_TOUCH = no_touch()
-
-
-class Increment(NamedTuple):
-    """What one step asks for; see the head of this file."""
-
-    state: State
-    """Positions, rotations and degenerate points at the start."""
-    inertia: NDArray[np.float64]
-    """The part of w that stays the same from step to step [N/m], shape (n,): what the coarse space is made for."""
-    weight: NDArray[np.float64]
-    """w [N/m], shape (n,)."""
-    centre: NDArray[np.float64]
-    """c [m], shape (n, 3)."""
-    load: NDArray[np.float64]
-    """f [N], shape (n, 3)."""
-    damping: float
-    """b, a number."""
-    held: Held
-    """Pins."""
-    guess: NDArray[np.float64]
-    """Where the first linear solve starts [m], shape (n, 3)."""
-    touch: Touch = NO_TOUCH
-    """Contacts."""
 
 
 @dataclass(frozen=True)
@@ -80,89 +42,159 @@ class Effort:
 
 
 class Newton:
-    """Newton's method on the increments of one body: arrays that are reused from step to step."""
+    """Solves increments of one system. Holds work arrays and no state: all that lasts is in the members' memories.
 
-    def __init__(self, body: SoftBody, settings: SolverSettings):
-        self.body = body
-        e, pattern = body.elements, body.pattern
-        n, points, blocks = len(body.mass), len(e.volumes), 9 * len(pattern.column)
-        # Terms of first order in the strain cancel in the energy; what is left of them is of this size.
-        moduli = body.parameters[:, :2].sum(axis=1)
-        rounding = 1e-15 * float((moduli * body.solid_share * e.element_volumes).sum())
-        self.shape = Shape(
-            *(e.corners, pattern.slots, e.gradients, body.solid_volumes, body.parameters),
-            *(body.part, body.material.law, rounding),
+    A memory has the `rotation` of each quadrature point, its `collapse_pair` and its `degenerate_time`, and of the body
+    the `recovery_debt`, energy that changes of frame of degenerate points gave it and that its motion has not paid back
+    yet [J], and the `recovery_time` that it has had collapsed points, less some of the time since without [s].
+    """
+
+    def __init__(self, system: System, settings: SolverSettings):
+        self.system, self.settings = system, settings
+        n = int(system.row_start[-1])
+        blocks = 9 * int(system.block_start[-1])
+        self.tet_points, self.hex_points = _points(system.tets), _points(system.hexes)
+        self.matrix = Matrix(system.start, system.column, np.zeros(blocks))
+        self.limits = NewtonLimits(
+            newton_iterations=settings.newton_iterations,
+            newton_tolerance=settings.newton_tolerance,
+            linear_iterations=settings.linear_iterations,
+            linear_tolerance=settings.linear_tolerance,
+            precision=settings.precision * system.size,
         )
-        is_tet = e.corners.shape[1] == 4
-        self.hourglass = None if is_tet else Hourglass(e.hourglass_modes, *body.hourglass_stiffness)
-        self.matrix = Matrix(pattern.start, pattern.column, np.zeros(blocks))
-        self.limits = Limits(
-            *(settings.newton_iterations, settings.newton_tolerance),
-            *(settings.linear_iterations, settings.linear_tolerance),
-            *(settings.precision * body.size, DIFFERENTIALS.index(settings.stiffness)),
+        self.solution = Solution(
+            u=np.zeros((n, 3)),
+            elastic_x=np.full((n, 3), np.nan),
+            elastic_force=np.zeros((n, 3)),
+            elastic=np.zeros(2),
         )
-        self.work = Work(
-            *(np.zeros((n, 3)) for _ in range(5)),
-            *(np.zeros((points, 4)), np.zeros((points, 2)), np.zeros(blocks)),
-            *(np.zeros(3 * n) for _ in range(4)),
-            np.zeros((int(body.part.max()) + 1, 9)),
-            *(np.full((n, 3), np.nan), np.zeros((n, 3)), np.zeros(2)),
-            *(np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(blocks)),
-            *(np.zeros((n, 3)), np.zeros((n, 3))),
+        self.scratch = Scratch(
+            **{name: np.zeros((n, 3)) for name in ROW_ARRAYS},
+            damping=np.zeros(blocks),
+            diagonal=np.zeros((n, 6)),
+            inverse=np.zeros(9 * n),
+            **{name: np.zeros(3 * n) for name in ("r", "z", "p", "ap")},
+            part_sums=np.zeros((int(system.part_start[-1]), 10)),
         )
-        self.preconditioner: Preconditioner | None = None
+        self.coarse: CoarseSpace | None = None
         self.prepared_for: tuple = ()
 
     @property
     def u(self) -> NDArray[np.float64]:
         """Displacement that the last step came to [m], shape (n, 3)."""
-        return self.work.u
+        return self.solution.u
 
     @property
     def elastic_energy(self) -> float:
         """Elastic energy where it was evaluated last [J]."""
-        return float(self.work.elastic[0])
+        return float(self.solution.elastic[0])
 
-    def evaluate(self, state: State) -> None:
-        """Elastic energy and forces of a state, kept for the step that starts from it."""
-        self.work.elastic_x[:] = np.nan
-        self.work.rotation[:] = state.rotation
+    @staticmethod
+    def start_memory(body: SoftBody) -> Memory:
+        """What is remembered of a body at its start.
+
+        A start shape with collapsed elements is read as reached in a straight line from rest.
+        """
+        points = points_at_rest(len(body.elements.volumes))
+        memory = {
+            "rotation": points.rotation,
+            "collapse_pair": points.collapse_pair,
+            "degenerate_time": points.degenerate_time,
+            "recovery_debt": np.zeros(()),
+            "recovery_time": np.zeros(()),
+        }
+        if body.start is not None:
+            rest = np.array(body.elements.nodes)
+            follow_degeneration(body, rest, np.array(body.start_positions()), 0.0, memory)
+        return memory
+
+    def solve(
+        self,
+        increment: Increment,
+        memories: Sequence[Memory],
+        contacts: ContactRows = NO_CONTACTS,
+    ) -> Effort:
+        """Lower E from u = 0 as far as the settings ask; leaves u, and what `remember` writes to the memories."""
+        self._prepare(increment)
+        self._read(memories)
+        problem = Problem(
+            tets=self.system.tets,
+            tet_points=self.tet_points,
+            hexes=self.system.hexes,
+            hex_points=self.hex_points,
+            hourglass=self.system.hourglass,
+            part=self.system.part,
+            rounding=self.system.rounding,
+            differential=DIFFERENTIALS.index(self.settings.stiffness),
+            increment=increment,
+            contacts=contacts,
+            matrix=self.matrix,
+            coarse=self.coarse,
+            solution=self.solution,
+            scratch=self.scratch,
+        )
+        newton, linear, is_converged, shortest = minimise(problem, self.limits)
+        return Effort(newton, linear, is_converged, shortest, int(self.solution.elastic[1]))
+
+    def remember(self, memories: Sequence[Memory]) -> None:
+        """Keep what was found out about the members: the rotations of their points."""
+        for memory, points, own in self._members(memories):
+            memory["rotation"][:] = points.rotation[own]
+
+    def evaluate(self, x: NDArray[np.float64], memories: Sequence[Memory]) -> None:
+        """Elastic energy and forces at positions x (n, 3), kept for the step that starts there."""
+        system, solution = self.system, self.solution
+        self._read(memories)
+        solution.elastic_x[:] = np.nan
         find_elastic_forces(
-            self.shape, self.hourglass, state.x, state.pair, state.trapped, self.work
+            system.tets,
+            self.tet_points,
+            system.hexes,
+            self.hex_points,
+            system.hourglass,
+            x,
+            solution.elastic_x,
+            solution.elastic_force,
+            solution.elastic,
         )
-        state.rotation[:] = self.work.rotation
+        self.remember(memories)
 
-    def minimise(self, increment: Increment) -> Effort:
-        """Lower E from u = 0 as far as the settings ask; leaves u, and the rotations in work.rotation."""
-        state, held = increment.state, increment.held
-        p, s = held.projection, held.springs
-        self._prepare(increment.inertia, p.fixed)
-        self.work.rotation[:] = state.rotation
-        task = Task(
-            *(state.x, state.pair, state.trapped, increment.weight, increment.centre),
-            *(increment.load, increment.guess, NOT_MOVED if held.moved is None else held.moved),
-            *(held.is_free, increment.damping),
-        )
-        newton, linear, is_converged, shortest = minimise(
-            *(self.shape, self.hourglass, task),
-            SpringArrays(s.nodes, s.weights, s.stiffness, s.blocked, s.target),
-            *(increment.touch, self.matrix, self.preconditioner),
-            Constraints(p.fixed, p.basis_start, p.basis_dof, p.basis_value),
-            *(self.limits, self.work),
-        )
-        return Effort(newton, linear, is_converged, shortest, int(self.work.elastic[1]))
+    def _members(self, memories):
+        """(memory, quadrature points of its kind, which of them) of each member."""
+        for body, memory, own in zip(
+            self.system.members, memories, self.system.points, strict=True
+        ):
+            yield memory, self.tet_points if body.corner_count == 4 else self.hex_points, own
 
-    def _prepare(self, inertia, fixed):
+    def _read(self, memories):
+        for memory, points, own in self._members(memories):
+            for name in POINT_MEMORY:
+                getattr(points, name)[own] = memory[name]
+
+    def _prepare(self, increment):
         """A coarse space for these weights and pins, unless it is there already."""
+        wanted = increment.inertia, increment.projection.fixed
         if len(self.prepared_for) and all(
             known is new or np.array_equal(known, new)
-            for known, new in zip(self.prepared_for, (inertia, fixed), strict=True)
+            for known, new in zip(self.prepared_for, wanted, strict=True)
         ):
             return
-        space = coarse_space(self.body, inertia, fixed)
-        size = len(space.inverse)
-        self.preconditioner = Preconditioner(
-            *(np.zeros(9 * len(inertia)), space.group, space.mode, space.inverse),
-            *(np.zeros((size // 12, 9)), np.zeros(size), np.zeros(size)),
-        )
-        self.prepared_for = (inertia, fixed)
+        self.coarse = coarse_space(self.system, *wanted)
+        self.prepared_for = wanted
+
+
+POINT_MEMORY = ("rotation", "collapse_pair", "degenerate_time")
+ROW_ARRAYS = (
+    "x",
+    "force",
+    "smooth_force",
+    "model_force",
+    "direction",
+    "before",
+    "trial",
+    "trial_force",
+)
+
+
+def _points(batch: ElementBatch | None) -> QuadraturePoints | None:
+    return None if batch is None else points_at_rest(len(batch.volumes))

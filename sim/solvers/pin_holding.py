@@ -22,37 +22,20 @@ from jellycage.sim.soft.constraints import (
 )
 from jellycage.sim.soft.constraints_kernels import find_distances
 from jellycage.sim.soft.pins import spring_rate
+from jellycage.sim.solvers.springs_kernels import NO_SPRINGS, Springs
 
+NOT_MOVED = np.zeros((0, 3))
 ARRIVED = 1e-14  # distance to a hard pin's target, relative to the body, that is not worth a move
 
 
 @dataclass(frozen=True, eq=False)
-class Springs:
-    """Springs from points to targets."""
-
-    nodes: NDArray[np.int32]
-    """Nodes of each point, shape (s, a); padded with weight 0."""
-    weights: NDArray[np.float64]
-    """Their weights, shape (s, a)."""
-    stiffness: NDArray[np.float64]
-    """[N/m], shape (s,)."""
-    blocked: NDArray[np.float64]
-    """B = sum of d d^T over the blocked directions, as (00, 11, 22, 01, 02, 12), shape (s, 6)."""
-    target: NDArray[np.float64]
-    """[m], shape (s, 3)."""
-
-    def __len__(self):
-        return len(self.stiffness)
-
-
-@dataclass(frozen=True, eq=False)
-class Held:
+class PinsInStep:
     """What holds a body during one step."""
 
     projection: Projection
     """The motions that hard pins leave."""
-    moved: NDArray[np.float64] | None
-    """Displacement that takes the hard pins to their targets, shape (n, 3) [m]; None if they are there."""
+    moved: NDArray[np.float64]
+    """Displacement that takes the hard pins to their targets, shape (n, 3) [m]; without rows if they are there."""
     springs: Springs
     """Soft pins."""
     is_free: NDArray[np.bool_]
@@ -61,7 +44,7 @@ class Held:
     """Whether it is held by no pin at all."""
 
 
-class Holding:
+class PinTracker:
     """The pins of one body; what does not change from step to step is worked out once."""
 
     def __init__(self, body: SoftBody):
@@ -78,12 +61,12 @@ class Holding:
         self.projection = projection(self.rows, len(body.mass))
         self._read(0.0)
 
-    def during(self, x, end: float, dt: float) -> Held:
+    def during(self, x, end: float, dt: float) -> PinsInStep:
         """What holds the body in the step of length dt that ends at time `end` [s], from positions x (n, 3)."""
         if not self.is_steady:
             self._read(end)
         moved = self._moved(x)
-        if moved is None and not self.has_springs:
+        if not len(moved) and not self.has_springs:
             return self.at_rest
         springs = self._springs(x, dt) if self.has_springs else NO_SPRINGS
         return replace(self.at_rest, moved=moved, springs=springs)
@@ -113,11 +96,11 @@ class Holding:
         self.goal = np.concatenate([np.zeros(0), *goals])[self.is_met]
         self.near = ARRIVED * (body.size + np.abs(self.goal).max(initial=0.0))
         is_free, is_flying = self._without_pins(1.0), self._without_pins(1e-300)
-        self.at_rest = Held(self.projection, None, NO_SPRINGS, is_free, is_flying)
+        self.at_rest = PinsInStep(self.projection, NOT_MOVED, NO_SPRINGS, is_free, is_flying)
 
     def _without_pins(self, least):
         """Whether each part of the body has no pin of at least some strength."""
-        result = np.ones(int(self.body.part.max()) + 1, bool)
+        result = np.ones(self.body.part_count, bool)
         for pin, strength in zip(self.body.pins, self.strengths, strict=True):
             held = strength >= least
             nodes, weights = pin.points.nodes[held], pin.points.weights[held]
@@ -126,11 +109,11 @@ class Holding:
 
     def _moved(self, x):
         if not len(self.rows):
-            return None
+            return NOT_MOVED
         wanted = np.empty(len(self.rows))
         r = self.rows
         if find_distances(r.start, r.dof, r.weight, x.reshape(-1), self.goal, self.near, wanted):
-            return None
+            return NOT_MOVED
         return prescribed(self.rows, wanted, len(x)).reshape(-1, 3)
 
     def _springs(self, x, dt):
@@ -156,8 +139,3 @@ class Holding:
                 )
             )
         return Springs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-NO_SPRINGS = Springs(
-    np.zeros((0, 1), np.int32), np.zeros((0, 1)), np.zeros(0), np.zeros((0, 6)), np.zeros((0, 3))
-)

@@ -15,9 +15,11 @@ from jellycage.sim.errors import SettingsError, SolverError
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.elasticity import determinants
 from jellycage.sim.soft.loads import force_on_nodes
-from jellycage.sim.soft.state import start_state
-from jellycage.sim.solvers.newton import Increment, Newton
-from jellycage.sim.solvers.pin_holding import Holding
+from jellycage.sim.soft.state import State
+from jellycage.sim.soft.system import system_of
+from jellycage.sim.solvers.newton import Newton
+from jellycage.sim.solvers.pin_holding import PinsInStep, PinTracker
+from jellycage.sim.solvers.problem_kernels import Increment
 from jellycage.sim.solvers.settings import SolverSettings
 
 STATIC = SolverSettings(
@@ -53,29 +55,31 @@ def equilibrium(
     settings: SolverSettings = STATIC,
 ) -> Equilibrium:
     """Where the body rests with the loads and pin targets of a time [s], from its start positions."""
-    holding = Holding(body)
+    tracker = PinTracker(body)
     x = np.array(body.start_positions())
     full = body.mass[:, None] * np.asarray(gravity, float)
     full = full + force_on_nodes(body.loads, time, len(x))
-    held = holding.during(x, time, np.inf)
-    if held.is_flying.any():
+    pins = tracker.during(x, time, np.inf)
+    if pins.is_flying.any():
         raise SettingsError("equilibrium: a part of the body is not pinned and would fall; pin it")
-    rough = Newton(body, replace(settings, newton_tolerance=max(settings.newton_tolerance, ROUGH)))
-    fine = Newton(body, settings)
-    state = start_state(replace(body, rotation="isvd"))
+    system = system_of([body])
+    loose = replace(settings, newton_tolerance=max(settings.newton_tolerance, ROUGH))
+    rough, fine = Newton(system, loose), Newton(system, settings)
+    state = State(x, np.zeros_like(x), Newton.start_memory(replace(body, rotation="isvd")))
     done, stage, stages, iterations = 0.0, 1.0, 0, 0
     while done < 1.0:
         reached = min(done + stage, 1.0)
-        moved = None if held.moved is None else (reached - done) / (1.0 - done) * held.moved
-        effort = rough.minimise(_increment(state, reached * full, replace(held, moved=moved)))
+        moved = (reached - done) / (1.0 - done) * pins.moved
+        increment = _increment(state, reached * full, replace(pins, moved=moved))
+        effort = rough.solve(increment, [state.memory])
         iterations += effort.newton_iterations
         stages += 1
         x = state.x + rough.u
         if effort.is_converged and np.isfinite(x).all() and (determinants(body, x) > 0.0).all():
             state.x[:] = x
-            state.rotation[:] = rough.work.rotation
+            rough.remember([state.memory])
             done, stage = reached, 2.0 * stage
-            held = holding.during(x, time, np.inf)
+            pins = tracker.during(x, time, np.inf)
             continue
         stage = 0.5 * (reached - done)
         if stage < SMALLEST_STAGE:
@@ -84,10 +88,10 @@ def equilibrium(
                 "use a stiffer material, more pins or a dynamic simulation"
             )
     for _ in range(MOST_ROUNDS):
-        effort = fine.minimise(_increment(state, full, held))
+        effort = fine.solve(_increment(state, full, pins), [state.memory])
         iterations += effort.newton_iterations
         state.x += fine.u
-        state.rotation[:] = fine.work.rotation
+        fine.remember([state.memory])
         if effort.is_converged or effort.shortest == 0.0:
             return Equilibrium(state.x, iterations, stages)
     raise SolverError(
@@ -96,7 +100,19 @@ def equilibrium(
     )
 
 
-def _increment(state, load, held) -> Increment:
+def _increment(state: State, load, pins: PinsInStep) -> Increment:
     # Not a column of the rows: kernels would be compiled once more for an array with gaps.
     weight, none = np.zeros(len(state.x)), np.zeros_like(state.x)
-    return Increment(state, weight, weight, none, load, 0.0, held, none)
+    return Increment(
+        x=state.x,
+        inertia=weight,
+        weight=weight,
+        centre=none,
+        load=load,
+        damping=weight,
+        guess=none,
+        moved=pins.moved,
+        is_free=pins.is_free,
+        springs=pins.springs,
+        projection=pins.projection,
+    )

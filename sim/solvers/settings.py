@@ -10,6 +10,10 @@ from jellycage.sim.soft.elasticity import DIFFERENTIALS
 class SolverSettings:
     """Limits and tolerances of the Newton iterations and of the linear solver inside them."""
 
+    method: str = "newton"
+    """A name in `methods.SOLVERS`."""
+    integrator: str = "implicit_euler"
+    """A name in `methods.INTEGRATORS`."""
     newton_iterations: int = 4
     """Most Newton steps per time step; 1 is semi-implicit."""
     newton_tolerance: float = 0.03

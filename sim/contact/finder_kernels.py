@@ -1,7 +1,28 @@
 """Which points of a body meet which colliders during a step, and in which plane."""
 
+from typing import NamedTuple
+
+import numpy as np
+
 from jellycage.sim.shapes.signed_distance_kernels import tangent_plane
 from jellycage.toolkit.compile_kernels import njit, njit_called
+
+
+class PlanesMet(NamedTuple):
+    """Points of one body that meet colliders in a step, and in which planes; c of them."""
+
+    point: np.ndarray
+    """Shape (c,)."""
+    collider: np.ndarray
+    """Shape (c,)."""
+    normal: np.ndarray
+    """Out of the collider, at the end of the step, shape (c, 3)."""
+    gap: np.ndarray
+    """Of the point at x to the plane, as if that were already where it is at the end of the step [m], shape (c,)."""
+    carried: np.ndarray
+    """How far the collider carries the place of the point [m], shape (c, 3)."""
+    anchor: np.ndarray
+    """Where the point is in the collider's space at x [m], shape (c, 3)."""
 
 
 @njit_called
@@ -38,21 +59,19 @@ def point_at(x, nodes, weights, p):
 
 
 @njit
-def find_contacts(
-    x, x_ahead, nodes, weights, colliders, margin, out_point, out_collider, out_plane
-):
+def find_planes(x, x_ahead, points, weights, colliders, margin, out):
     """Points that meet a collider on their way from x to x_ahead, both (n, 3), in the collider's own space.
 
-    Each row of out_plane: the plane's outward normal and the point's gap to it at x, if the plane were already where it
-    is at the end of the step; how far the collider carries the place of the point [m]; and where the point is in the
-    collider's space at x [m]. Returns how many there are, which may be more than there is room for.
+    points, weights: nodes (p, a) and weights of the points. Returns how many there are, which may be more than out, a
+    `PlanesMet`, has room for.
     """
     count = 0
-    room = out_point.shape[0]
-    for p in range(nodes.shape[0]):
-        x0, y0, z0 = point_at(x, nodes, weights, p)
-        x1, y1, z1 = point_at(x_ahead, nodes, weights, p)
+    room = out.gap.shape[0]
+    for p in range(points.shape[0]):
+        x0, y0, z0 = point_at(x, points, weights, p)
+        x1, y1, z1 = point_at(x_ahead, points, weights, p)
         for c in range(colliders.kind.shape[0]):
+            # In the collider's space, where it stands still.
             before, after, size = colliders.before[c], colliders.after[c], colliders.parameters[c]
             a0, b0, c0 = into_pose(before, x0, y0, z0)
             a1, b1, c1 = into_pose(after, x1, y1, z1)
@@ -67,11 +86,11 @@ def find_contacts(
                 sx, sy, sz = sx + after[9] - x0, sy + after[10] - y0, sz + after[11] - z0
                 wx, wy, wz = turned(after, nx, ny, nz)
                 gap = nx * (a0 - qx) + ny * (b0 - qy) + nz * (c0 - qz)
-                out_point[count], out_collider[count] = p, c
-                out = out_plane[count]
-                out[0], out[1], out[2] = wx, wy, wz
-                out[3] = gap - (wx * sx + wy * sy + wz * sz)
-                out[4], out[5], out[6] = sx, sy, sz
-                out[7], out[8], out[9] = a0, b0, c0
+                out.point[count], out.collider[count] = p, c
+                out.gap[count] = gap - (wx * sx + wy * sy + wz * sz)
+                normal, carried, anchor = out.normal[count], out.carried[count], out.anchor[count]
+                normal[0], normal[1], normal[2] = wx, wy, wz
+                carried[0], carried[1], carried[2] = sx, sy, sz
+                anchor[0], anchor[1], anchor[2] = a0, b0, c0
             count += 1
     return count

@@ -1,0 +1,172 @@
+"""The contacts of one body's surface with the shapes of a scene, from step to step.
+
+Candidates are found from where the points would go without any force from inside (`finder_kernels`), in planes that
+they meet on the way, however fast they are. A contact keeps its bristle for as long as it is pressed, which is what
+holds a body on a slope. Where a step has pressed material through a collider at points that were not candidates, they
+become candidates and the step is done again.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jellycage.sim.contact.candidates import Candidates, joined
+from jellycage.sim.contact.contact_points import contact_points
+from jellycage.sim.contact.finder_kernels import PlanesMet, find_planes
+from jellycage.sim.contact.memory import ContactMemory
+from jellycage.sim.contact.response_kernels import ContactRows
+from jellycage.sim.contact.rows import NO_CONTACTS, new_rows
+from jellycage.sim.shapes.colliders import Collider, ColliderArrays
+from jellycage.sim.soft.body import SoftBody
+
+STIFFNESS = 100.0  # k in effective masses over dt^2: a body at rest sinks in by little
+LIGHT = 0.25  # of the mean effective mass: points are not taken to be lighter
+TOLERANCE = 0.01  # of the body's size, and
+THIN = 0.25  # of the collider's: depth below a plane that may be left
+MARGIN = 0.002  # of the body's size: how near a predicted point must come to be a candidate
+RESTING = 20.0  # [m/s^2]: a speed that this acceleration makes in a step is no impact
+SAME_SIDE = 0.5  # cosine between the normals of a contact in two steps, unless it changed sides
+PUSH_OUT = 0.5  # sizes per second at which a body that starts inside a collider is pushed out
+
+
+class ContactFinder:
+    """Finds the contacts of one body with colliders; what does not change from step to step is worked out once.
+
+    first_feature: how many features the bodies before it have; others: features of all bodies and colliders.
+    """
+
+    def __init__(
+        self,
+        body: SoftBody,
+        colliders: tuple[Collider, ...],
+        *,
+        first_feature: int = 0,
+        surface_features: int | None = None,
+    ):
+        self.body, self.colliders = body, colliders
+        self.points = contact_points(body)
+        self.mass = self.points.effective_mass(body.mass)
+        self.friction = np.sqrt(body.friction * np.array([c.friction for c in colliders]))
+        self.restitution = np.array([max(c.restitution, body.restitution) for c in colliders])
+        self.tolerance = np.minimum(
+            TOLERANCE * body.size, THIN * np.array([c.thickness for c in colliders])
+        )
+        self.least_mass = LIGHT * float(self.mass.mean())
+        self.first_feature = first_feature
+        self.first_collider = len(self.points) if surface_features is None else surface_features
+        self.room = 64
+
+    def find(self, x, x_ahead, colliders: ColliderArrays) -> Candidates:
+        """Points that meet a collider on the way from x to x_ahead, shapes (n, 3)."""
+        p, margin = self.points, MARGIN * self.body.size
+        while True:
+            met = PlanesMet(
+                point=np.empty(self.room, np.int64),
+                collider=np.empty(self.room, np.int64),
+                normal=np.empty((self.room, 3)),
+                gap=np.empty(self.room),
+                carried=np.empty((self.room, 3)),
+                anchor=np.empty((self.room, 3)),
+            )
+            count = find_planes(x, x_ahead, p.nodes, p.weights, colliders, margin, met)
+            if count <= self.room:
+                return self._candidates(PlanesMet(*(array[:count] for array in met)))
+            self.room = 2 * count
+
+    def _candidates(self, met: PlanesMet) -> Candidates:
+        total = self.first_collider + len(self.colliders)
+        return Candidates(
+            key=(self.first_feature + met.point) * total + self.first_collider + met.collider,
+            feature=np.stack([met.point, met.collider], axis=1),
+            rows=self.points.nodes[met.point],
+            weights=self.points.weights[met.point],
+            normal=met.normal,
+            gap=met.gap,
+            carried=met.carried,
+            anchor=met.anchor,
+        )
+
+    def missed(self, x, x_after, colliders, found: Candidates) -> Candidates | None:
+        """What was found and, in addition, points that ended up inside a collider without being candidates."""
+        again = self.find(x, x_after, colliders)
+        is_new = ~np.isin(again.key, found.key)
+        # Shallow ones can wait for the next step, which pushes them out.
+        gap = again.gap + (again.normal * again.moved(x_after - x)).sum(axis=1)
+        is_new &= gap < -MARGIN * self.body.size
+        return joined(found, again, is_new) if is_new.any() else None
+
+    def on_their_side(
+        self, found: Candidates, memory: ContactMemory, colliders: ColliderArrays
+    ) -> Candidates:
+        """The same with points that were pressed so deep that the other side is nearer back in their old plane."""
+        row, known = memory.known(found.key)
+        turn = colliders.after[found.feature[known, 1], :9].reshape(-1, 3, 3)
+        local, offset = memory.plane[row, :3], memory.plane[row, 3]
+        normal = np.einsum("cij,cj->ci", turn, local)
+        at_start = (local * found.anchor[known]).sum(axis=1) - offset
+        is_lost = (normal * found.normal[known]).sum(axis=1) < SAME_SIDE
+        is_lost &= at_start < 0.0
+        if not is_lost.any():
+            return found
+        normals, gap, lost = found.normal.copy(), found.gap.copy(), known[is_lost]
+        normals[lost] = normal[is_lost]
+        carried = (normal[is_lost] * found.carried[lost]).sum(axis=1)
+        gap[lost] = at_start[is_lost] - carried
+        return found._replace(normal=normals, gap=gap)
+
+    def rows(self, found: Candidates, memory: ContactMemory, v, dt: float) -> ContactRows:
+        """The candidates as the solver sees them, from node velocities v (n, 3)."""
+        point, collider = found.feature.T
+        if not len(point):
+            return NO_CONTACTS
+        normal, carried = found.normal, found.carried
+        along = (carried * normal).sum(axis=1)
+        at_start = found.gap + along
+        gap = found.gap - np.minimum(at_start + PUSH_OUT * self.body.size * dt, 0.0)
+        if self.restitution.any():
+            gap = self._bounced(found, gap, along, v, dt)
+        # Points of one element share one stiffness: how fine the surface is must not matter.
+        element = self.points.element[point]
+        share = np.bincount(element)[element]
+        # Elements that are all but empty carry what others do.
+        stiffness = STIFFNESS * np.maximum(self.mass[point], self.least_mass) / (share * dt * dt)
+        slip = -carried
+        row, known = memory.known(found.key)
+        slip[known] += memory.drag[row] / stiffness[known, None]
+        slip -= (slip * normal).sum(axis=1)[:, None] * normal
+        return new_rows(
+            rows=found.rows,
+            weights=found.weights,
+            normal=normal,
+            gap=gap,
+            slip=slip,
+            stiffness=stiffness,
+            friction=self.friction[collider],
+            tolerance=self.tolerance[collider],
+        )
+
+    def _bounced(self, found: Candidates, gap, along, v, dt: float) -> NDArray[np.float64]:
+        """Gaps of planes, raised where a point arrives fast, so that the step ends with it on its way back."""
+        moved = (found.moved(v) * found.normal).sum(axis=1) * dt
+        back = self.restitution[found.feature[:, 1]] * (along - moved)
+        is_hit = (found.gap + moved < 0.0) & (back > RESTING * dt * dt)
+        return np.where(is_hit, np.minimum(-along - back, gap), gap)
+
+    def remembered(
+        self, found: Candidates, rows: ContactRows, colliders: ColliderArrays, u
+    ) -> ContactMemory:
+        """What the pressed contacts are after a step with displacements u (n, 3)."""
+        pressed = np.flatnonzero(rows.pressure > 0.0)
+        pressed = pressed[np.argsort(found.key[pressed], kind="stable")]
+        moved = np.einsum("pa,pai->pi", rows.weights[pressed], u[rows.rows[pressed]])
+        normal = rows.normal[pressed]
+        slip = rows.slip[pressed] + moved - (moved * normal).sum(axis=1)[:, None] * normal
+        turn = colliders.after[found.feature[pressed, 1], :9].reshape(-1, 3, 3)
+        local = np.einsum("cji,cj->ci", turn, normal)
+        at_start = found.gap[pressed] + (found.carried[pressed] * normal).sum(axis=1)
+        offset = (local * found.anchor[pressed]).sum(axis=1) - at_start
+        # What friction lets the bristle keep of its stiffness is the drag.
+        return ContactMemory(
+            key=found.key[pressed],
+            drag=rows.slip_stiffness[pressed, None] * slip,
+            plane=np.concatenate([local, offset[:, None]], axis=1),
+        )

@@ -1,0 +1,183 @@
+"""One step of everything in a scene.
+
+A step is a frame. Soft bodies take it in substeps: each body's integrator says what the substep asks for, the finder
+which of its points may touch what, the solver where it goes. Rigid bodies and ragdolls take the same time in substeps
+of their own. At the end of a step everything is at the same time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from jellycage.sim.contact.finder import ContactFinder
+from jellycage.sim.contact.memory import NO_MEMORY, ContactMemory, joined_memories
+from jellycage.sim.contact.rows import NO_CONTACTS
+from jellycage.sim.errors import SettingsError, SolverError
+from jellycage.sim.scene.rigid_part import RigidPart
+from jellycage.sim.scene.scene import Scene
+from jellycage.sim.scene.state import SceneState, start_state
+from jellycage.sim.shapes.colliders import ColliderArrays, collider_arrays
+from jellycage.sim.soft.body import SoftBody
+from jellycage.sim.soft.elasticity import follow_degeneration
+from jellycage.sim.soft.loads import apply_events
+from jellycage.sim.soft.state import State
+from jellycage.sim.soft.system import system_of
+from jellycage.sim.solvers.methods import INTEGRATORS, SOLVERS, chosen
+from jellycage.sim.solvers.newton import Effort
+from jellycage.sim.solvers.pin_holding import PinTracker
+from jellycage.sim.solvers.problem_kernels import Increment
+from jellycage.sim.solvers.recovery import count_time, recover
+
+MOST_TRIES = 3  # of a step that presses points into colliders unforeseen
+
+
+@dataclass
+class Spent:
+    """What steps have cost so far."""
+
+    newton_iterations: int = 0
+    linear_iterations: int = 0
+    contact_seconds: float = 0.0
+    """Time spent on finding contacts [s]."""
+
+
+class Stepper:
+    """Steps the states of one scene. Holds work arrays and no state, so a restored state goes on bit for bit."""
+
+    def __init__(self, scene: Scene, *, fps: float = 24.0, substeps: int = 1):
+        if not 0.0 < fps < np.inf or substeps < 1:
+            raise SettingsError(
+                f"fps, substeps: expected a positive number and at least 1, got {fps} and {substeps}"
+            )
+        self.scene, self.fps, self.substeps = scene, fps, substeps
+        self.spent = Spent()
+        self.bodies = [SoftStepper(body, scene, self.spent) for body in scene.bodies]
+        self._count_features()
+        self.rigid = RigidPart(scene, fps) if scene.has_rigid else None
+
+    @property
+    def dt(self) -> float:
+        """Length of a substep [s]."""
+        return 1.0 / (self.fps * self.substeps)
+
+    def start(self) -> SceneState:
+        """The state at time zero."""
+        state = start_state(self.scene)
+        if self.rigid is not None:
+            state.rigid = self.rigid.start_memory()
+        return state
+
+    def step(
+        self, state: SceneState, after_substep: Callable[[int], None] = lambda substep: None
+    ) -> None:
+        """Advance a state by one frame; after_substep is called with the number of substeps that are done."""
+        began = state.time
+        for substep in range(1, self.substeps + 1):
+            self._step_bodies(state, substep)
+            after_substep(substep)
+        if self.rigid is not None:
+            state.rigid = self.rigid.step(began, state.rigid)
+
+    def elastic_energy(self, number: int) -> float:
+        """Elastic energy of a soft body at the end of the last step [J]."""
+        return self.bodies[number].solver.elastic_energy
+
+    def _step_bodies(self, state: SceneState, substep: int) -> None:
+        dt, end = self.dt, state.time + self.dt
+        colliders = collider_arrays(self.scene.colliders, state.time, end)
+        memories = []
+        for number, (body, soft) in enumerate(zip(self.bodies, state.soft, strict=True)):
+            try:
+                memory = body.step(soft, state.contacts, colliders, state.time, end, dt)
+            except SolverError as error:
+                error.body, error.substep = number, substep
+                raise
+            memories.append(memory)
+        state.contacts, state.time = joined_memories(memories), end
+
+    def _count_features(self):
+        """Give every contact point, and then every collider, its place among the features of the scene."""
+        finders = [body.finder for body in self.bodies if body.finder is not None]
+        counts = [len(finder.points) for finder in finders]
+        for finder, end, count in zip(finders, np.cumsum(counts), counts, strict=True):
+            finder.first_feature, finder.first_collider = int(end) - count, sum(counts)
+
+
+class SoftStepper:
+    """Steps one soft body among the colliders of a scene."""
+
+    def __init__(self, body: SoftBody, scene: Scene, spent: Spent):
+        self.body, self.spent = body, spent
+        self.integrator = chosen(INTEGRATORS, scene.solver.integrator)(
+            body, gravity=scene.gravity, wind=scene.wind
+        )
+        self.solver = chosen(SOLVERS, scene.solver.method)(system_of([body]), scene.solver)
+        self.pins = PinTracker(body)
+        self.finder = ContactFinder(body, scene.colliders) if scene.colliders else None
+
+    def step(
+        self,
+        state: State,
+        memory: ContactMemory,
+        colliders: ColliderArrays,
+        start: float,
+        end: float,
+        dt: float,
+    ) -> ContactMemory:
+        """Advance a state from one time [s] to another, dt [s] later; returns what its contacts remember.
+
+        A step that fails leaves the state as it was.
+        """
+        body, solver = self.body, self.solver
+        now = state.copy()
+        if body.loads:
+            self._apply_events(now, start, end)
+        pins = self.pins.during(now.x, end, dt)
+        increment = self.integrator.increment(now, pins, end, dt)
+        effort, memory = self._solve(now, increment, memory, colliders, dt)
+        if not np.isfinite(solver.u).all():
+            raise SolverError(
+                f"at {end:.4g} s the positions are no longer finite; use smaller time steps or a softer material"
+            )
+        x_before, now.x = now.x, now.x + solver.u
+        self.integrator.velocities(solver.u, dt, now.v)
+        solver.remember([now.memory])
+        collapsed = 0
+        if effort.degenerate:
+            collapsed = recover(body, solver, x_before, now, pins.is_free, dt)
+        count_time(now.memory, collapsed, dt)
+        state.x, state.v, state.memory = now.x, now.v, now.memory
+        self.spent.newton_iterations += effort.newton_iterations
+        self.spent.linear_iterations += effort.linear_iterations
+        return memory
+
+    def _apply_events(self, now: State, start: float, end: float) -> None:
+        """One-shot changes between two times [s]; elements that they collapse are followed."""
+        before = now.x.copy()
+        apply_events(self.body.loads, start, end, now.x, now.v, self.body.mass)
+        if not np.array_equal(now.x, before):
+            follow_degeneration(self.body, before, now.x, 0.0, now.memory)
+
+    def _solve(
+        self, now: State, increment: Increment, memory, colliders, dt
+    ) -> tuple[Effort, ContactMemory]:
+        """Displacements, in the solver; what they cost, and what the contacts remember."""
+        if self.finder is None:
+            return self.solver.solve(increment, [now.memory], NO_CONTACTS), NO_MEMORY
+        finder, x = self.finder, now.x
+        began = perf_counter()
+        found = finder.find(x, x + increment.guess, colliders)
+        self.spent.contact_seconds += perf_counter() - began
+        for _ in range(MOST_TRIES):
+            found = finder.on_their_side(found, memory, colliders)
+            rows = finder.rows(found, memory, now.v, dt)
+            effort = self.solver.solve(increment, [now.memory], rows)
+            began = perf_counter()
+            more = finder.missed(x, x + self.solver.u, colliders, found)
+            self.spent.contact_seconds += perf_counter() - began
+            if more is None:
+                break
+            found = more
+        return effort, finder.remembered(found, rows, colliders, self.solver.u)

@@ -1,0 +1,20 @@
+"""The families of solvers and integrators, by the names that `SolverSettings` knows them by.
+
+An integrator, `Integrator(body, gravity=..., wind=...)`, makes the `increment` of a step and the `velocities` after it.
+A solver, `Solver(system, settings)`, has `start_memory(body)`, `solve(increment, memories, contacts)`, which leaves `u`,
+`remember(memories)` and `elastic_energy`. Neither holds the state of a body.
+"""
+
+from jellycage.sim.errors import SettingsError
+from jellycage.sim.solvers.implicit_euler import ImplicitEuler
+from jellycage.sim.solvers.newton import Newton
+
+SOLVERS = {"newton": Newton}
+INTEGRATORS = {"implicit_euler": ImplicitEuler}
+
+
+def chosen(table: dict, name: str):
+    """The member of a table that has a name."""
+    if name not in table:
+        raise SettingsError(f"solver: expected one of {', '.join(table)}, got {name!r}")
+    return table[name]
