@@ -27,6 +27,7 @@ from jellycage.sim.maths.matrix3_kernels import (
     transposed_product,
     turned_columns,
 )
+from jellycage.sim.maths.quaternions_kernels import matrix_of, quaternion_of
 from jellycage.toolkit.compile_kernels import njit_called
 
 ALPHA = 0.1  # an element below this fraction of its rest volume is degenerate
@@ -75,38 +76,6 @@ def svd(f):
     s1 = u01 * b[1] + u11 * b[4] + u21 * b[7]
     s2 = u02 * b[2] + u12 * b[5] + u22 * b[8]
     return (u00, u01, u02, u10, u11, u12, u20, u21, u22), (s0, s1, s2), v
-
-
-@njit_called
-def matrix_of(w, x, y, z):
-    """Rotation matrix of a unit quaternion."""
-    return (
-        1.0 - 2.0 * (y * y + z * z),
-        2.0 * (x * y - w * z),
-        2.0 * (x * z + w * y),
-        2.0 * (x * y + w * z),
-        1.0 - 2.0 * (x * x + z * z),
-        2.0 * (y * z - w * x),
-        2.0 * (x * z - w * y),
-        2.0 * (y * z + w * x),
-        1.0 - 2.0 * (x * x + y * y),
-    )
-
-
-@njit_called
-def quaternion_of(r):
-    """Unit quaternion of a rotation matrix, by the largest of its four squared components."""
-    trace = r[0] + r[4] + r[8]
-    if trace > max(r[0], r[4], r[8]):
-        w, x, y, z = 1.0 + trace, r[7] - r[5], r[2] - r[6], r[3] - r[1]
-    elif r[0] >= r[4] and r[0] >= r[8]:
-        w, x, y, z = r[7] - r[5], 1.0 + 2.0 * r[0] - trace, r[1] + r[3], r[2] + r[6]
-    elif r[4] >= r[8]:
-        w, x, y, z = r[2] - r[6], r[1] + r[3], 1.0 + 2.0 * r[4] - trace, r[5] + r[7]
-    else:
-        w, x, y, z = r[3] - r[1], r[2] + r[6], r[5] + r[7], 1.0 + 2.0 * r[8] - trace
-    scale = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
-    return w * scale, x * scale, y * scale, z * scale
 
 
 @njit_called

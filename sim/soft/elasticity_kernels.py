@@ -33,10 +33,10 @@ from jellycage.sim.maths.matrix3_kernels import (
     times,
     transposed,
 )
+from jellycage.sim.maths.quaternions_kernels import matrix_of
 from jellycage.sim.rotations.rotations_kernels import (
     ALPHA,
     collapse_pair,
-    matrix_of,
     pair_gradient,
     polar_rotation,
     svd,

@@ -5,15 +5,14 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from jellycage.sim.maths.quaternions_kernels import matrix_of, quaternion_of
 from jellycage.sim.rotations.rotations_kernels import (
     ALPHA,
     BETA,
     collapse_pair,
     collapse_time,
-    matrix_of,
     pair_gradient,
     polar_rotation,
-    quaternion_of,
     svd,
     svd_rotation,
     undegenerate,

@@ -6,9 +6,9 @@ from beams import beam_hexes, beam_tets
 from scipy.sparse import bsr_matrix
 
 from jellycage.sim.materials import Corotated, NeoHookean
+from jellycage.sim.maths.quaternions_kernels import matrix_of
 from jellycage.sim.rotations.rotations_kernels import (
     ALPHA,
-    matrix_of,
     pair_gradient,
     svd_rotation,
     undegenerate,
