@@ -4,7 +4,7 @@ import numpy as np
 from beams import beam_hexes, beam_tets
 
 from jellycage import sim
-from jellycage.sim.shapes.colliders import rotation_matrix, turn_to
+from jellycage.sim.maths.quaternions import as_matrices, turn_to
 
 BEAMS = {"tets": beam_tets, "hexes": beam_hexes}
 G = 9.81
@@ -26,7 +26,7 @@ def block(
     """A block that stands on the middle of its lowest face, at `bottom`, upright along `normal`."""
     nodes, elements = BEAMS[kind](*counts, size)
     nodes = nodes - [size[0] / 2, size[1] / 2, 0.0]
-    nodes = nodes @ rotation_matrix(turn_to(normal)).T + bottom
+    nodes = nodes @ as_matrices(turn_to(normal)).T + bottom
     material = law(young_modulus, poisson_ratio, density)
     return sim.SoftBody(sim.Cage(nodes, elements), material, **options)
 

@@ -88,7 +88,7 @@ def squashed(rotation):
     body = block(height=1.0)
     start = np.array(body.asset.nodes)
     start[:, 2] = 1.0 + 0.02 * np.sin(7.0 * np.arange(len(start)))
-    return simulated(block(height=1.0, start=start, rotation=rotation))
+    return simulated(block(height=1.0, start=start, rotation_method=rotation))
 
 
 def touching(**settings):

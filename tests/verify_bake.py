@@ -24,7 +24,7 @@ from verify import Report  # noqa: E402
 
 from jellycage import sim, toolkit  # noqa: E402
 from jellycage.sim.bake.cache import open_cache  # noqa: E402
-from jellycage.sim.shapes.colliders import turn_to  # noqa: E402
+from jellycage.sim.maths.quaternions import turn_to  # noqa: E402
 from jellycage.sim.soft.presets import PRESETS, QUALITIES, preset_material, substeps_for  # noqa: E402
 
 GRAVITY = (0.0, 0.0, -9.81)

@@ -12,8 +12,9 @@ import numpy as np
 
 from jellycage.sim.materials import LAWS, corotated_kernels, neo_hookean_kernels
 from jellycage.sim.materials.neo_hookean_kernels import stable_parameters
+from jellycage.sim.maths.choice_kernels import chosen
 from jellycage.sim.maths.matrix3_kernels import projected_symmetric
-from jellycage.sim.rotations.rotations_kernels import svd, svd_rotation
+from jellycage.sim.rotations.svd_kernels import svd, svd_rotation
 from jellycage.toolkit.compile_kernels import njit, njit_as, njit_called
 
 KERNELS = tuple(law.kernels for law in LAWS)
@@ -28,27 +29,6 @@ COROTATED, NEO_HOOKEAN = KERNELS.index(corotated_kernels), KERNELS.index(neo_hoo
 def number_of(kernels) -> int:
     """The number of the law with these kernels."""
     return KERNELS.index(kernels)
-
-
-def chosen(functions, name, number=0):
-    """The function f(law, *arguments) that calls the one of `functions` that has the law's number."""
-    function = functions[0]
-    if len(functions) == 1:
-
-        @njit_as(f"{name}_{number}", njit_called)
-        def choose(law, *arguments):
-            return function(*arguments)
-
-    else:
-        others = chosen(functions[1:], name, number + 1)
-
-        @njit_as(f"{name}_{number}", njit_called)
-        def choose(law, *arguments):
-            if law == number:
-                return function(*arguments)
-            return others(law, *arguments)
-
-    return choose
 
 
 def row_reader(width):

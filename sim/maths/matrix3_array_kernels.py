@@ -1,22 +1,20 @@
-"""Small dense matrices: 3 x 3 inverses and products, and a Cholesky factor for the rows of one rod."""
+"""3x3 matrices in arrays, as the tables of rigid bodies hold them; `matrix3_kernels` has those in registers."""
 
-import numpy as np
-
+from jellycage.sim.maths.matrix3_kernels import cofactor, determinant
 from jellycage.toolkit.compile_kernels import njit_called
 
 
 @njit_called
 def invert3(m, out):
     """Inverse of a 3 x 3 matrix; zero if it has none."""
-    a, b, c = m[0, 0], m[0, 1], m[0, 2]
-    d, e, f = m[1, 0], m[1, 1], m[1, 2]
-    g, h, i = m[2, 0], m[2, 1], m[2, 2]
-    p, q, r = e * i - f * h, f * g - d * i, d * h - e * g
-    det = a * p + b * q + c * r
+    entries = (
+        m[0, 0], m[0, 1], m[0, 2], m[1, 0], m[1, 1], m[1, 2], m[2, 0], m[2, 1], m[2, 2]
+    )  # fmt: skip
+    c, det = cofactor(entries), determinant(entries)
     s = 1.0 / det if det != 0.0 else 0.0
-    out[0, 0], out[0, 1], out[0, 2] = s * p, s * (c * h - b * i), s * (b * f - c * e)
-    out[1, 0], out[1, 1], out[1, 2] = s * q, s * (a * i - c * g), s * (c * d - a * f)
-    out[2, 0], out[2, 1], out[2, 2] = s * r, s * (b * g - a * h), s * (a * e - b * d)
+    out[0, 0], out[0, 1], out[0, 2] = s * c[0], s * c[3], s * c[6]
+    out[1, 0], out[1, 1], out[1, 2] = s * c[1], s * c[4], s * c[7]
+    out[2, 0], out[2, 1], out[2, 2] = s * c[2], s * c[5], s * c[8]
 
 
 @njit_called
@@ -45,34 +43,3 @@ def turn_tensor(r, m, out):
             for k in range(3):
                 total += r[i, k] * (m[k, 0] * r[j, 0] + m[k, 1] * r[j, 1] + m[k, 2] * r[j, 2])
             out[i, j] = total
-
-
-@njit_called
-def factor_rows(m):
-    """Replace the lower half of a positive definite matrix by L of L L^T, with 1 / L_ii on its diagonal."""
-    for j in range(m.shape[0]):
-        total = m[j, j]
-        for k in range(j):
-            total -= m[j, k] * m[j, k]
-        m[j, j] = 1.0 / np.sqrt(total) if total > 0.0 else 0.0
-        for i in range(j + 1, m.shape[0]):
-            total = m[i, j]
-            for k in range(j):
-                total -= m[i, k] * m[j, k]
-            m[i, j] = total * m[j, j]
-
-
-@njit_called
-def solve_rows(m, b):
-    """Solve with a factor of `factor_rows`, in place."""
-    n = m.shape[0]
-    for i in range(n):
-        total = b[i]
-        for k in range(i):
-            total -= m[i, k] * b[k]
-        b[i] = total * m[i, i]
-    for i in range(n - 1, -1, -1):
-        total = b[i]
-        for k in range(i + 1, n):
-            total -= m[k, i] * b[k]
-        b[i] = total * m[i, i]

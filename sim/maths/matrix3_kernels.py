@@ -1,6 +1,7 @@
 """3x3 matrices as tuples of nine numbers, row by row: they stay in registers, arrays would not.
 
-A matrix is (m00, m01, m02, m10, m11, m12, m20, m21, m22), a vector (v0, v1, v2).
+A matrix is (m00, m01, m02, m10, m11, m12, m20, m21, m22), a vector (v0, v1, v2). `matrix3_array_kernels` has the few
+functions that matrices in arrays need.
 """
 
 import math

@@ -1,7 +1,9 @@
 """Unit quaternions (w, x, y, z) in arrays of any shape (..., 4), which turn vectors (..., 3)."""
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from jellycage.sim.errors import SettingsError
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
 
@@ -41,8 +43,14 @@ def about(axis: NDArray, angle: NDArray) -> NDArray:
 
 def as_matrices(q: NDArray) -> NDArray:
     """Rotation matrices (..., 3, 3); their columns are the turned axes."""
-    axes = [turned(q, np.broadcast_to(row, (*np.shape(q)[:-1], 3))) for row in np.eye(3)]
-    return np.stack(axes, axis=-1)
+    q = np.asarray(q)
+    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    entries = [
+        1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
+        2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x),
+        2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y),
+    ]  # fmt: skip
+    return np.stack(entries, axis=-1).reshape(*q.shape[:-1], 3, 3)
 
 
 def of_matrices(matrices: NDArray) -> NDArray:
@@ -104,3 +112,24 @@ def by_vectors(vectors: NDArray) -> NDArray:
     return np.concatenate(
         [np.cos(0.5 * angle)[..., None], 0.5 * np.sinc(0.5 * angle / np.pi)[..., None] * vectors], axis=-1
     )  # fmt: skip
+
+
+def slerp(a: NDArray, b: NDArray, share: float) -> NDArray[np.float64]:
+    """The turn a share of the way from unit quaternion a to b, at constant speed."""
+    angle = np.arccos(np.clip((a * b).sum(), -1.0, 1.0))
+    if angle < 1e-9:
+        return a
+    return (np.sin((1.0 - share) * angle) * a + np.sin(share * angle) * b) / np.sin(angle)
+
+
+def turn_to(normal: ArrayLike) -> NDArray[np.float64]:
+    """Quaternion of the shortest turn that takes z to a direction of any length, shape (4,)."""
+    normal = np.array(normal, np.float64)
+    length = np.sqrt((normal * normal).sum())
+    if normal.shape != (3,) or not 0.0 < length < np.inf:
+        raise SettingsError("normal: expected a direction, three numbers that are not all 0")
+    x, y, z = normal / length
+    if z < -1.0 + 1e-12:
+        return np.array([0.0, 1.0, 0.0, 0.0])
+    turn = np.array([1.0 + z, -y, x, 0.0])
+    return turn / np.sqrt((turn * turn).sum())

@@ -24,14 +24,17 @@ the energy.
 
 import numpy as np
 
-from jellycage.sim.maths.matrix3_array_kernels import (
-    factor_rows,
-    invert3,
-    product_form,
-    solve_rows,
-    times3,
+from jellycage.sim.maths.cholesky_kernels import factor_rows, solve_rows
+from jellycage.sim.maths.matrix3_array_kernels import invert3, product_form, times3
+from jellycage.sim.maths.quaternions_kernels import (
+    displace,
+    fill_matrix,
+    inverse,
+    multiply,
+    product,
+    rotated,
+    turn_vector,
 )
-from jellycage.sim.maths.quaternions_kernels import displace, fill_matrix, multiply, rotated
 from jellycage.toolkit.compile_kernels import njit_called
 
 BALL, HINGE, CONE_TWIST, FIXED = 0, 1, 2, 3
@@ -215,7 +218,7 @@ def softness(stiffness, damping, ease, h):
 @njit_called
 def _fill_start(j, joints, turn, out_is_off):
     """Errors at the start of the step: of rows that hold, and by which limits are passed."""
-    find_turn(joints.world_frame[j, 0], joints.world_frame[j, 1], turn)
+    multiply(inverse(joints.world_frame[j, 0]), joints.world_frame[j, 1], turn)
     start, kind, limit = joints.start[j], joints.kind[j], joints.limit[j]
     start[3], start[4], start[5] = angle_errors(j, joints, turn)
     for k in range(3):
@@ -239,10 +242,10 @@ def angle_errors(j, joints, turn):
     """What the angular rows are off by [rad], along the axes of frame a."""
     kind = joints.kind[j]
     if kind == FIXED:
-        return turn_of(turn[0], turn[1], turn[2], turn[3])
+        return turn_vector(turn)
     e0, e1, e2 = 0.0, 0.0, 0.0
     if joints.stiffness[j] > 0.0:
-        e0, e1, e2 = turn_vector(joints.target[j], turn)
+        e0, e1, e2 = turn_vector(product(turn, inverse(joints.target[j])))
     if kind == HINGE:
         e1, e2 = hinge_error(turn)
     return e0, e1, e2
@@ -288,11 +291,11 @@ def solve_joints(state, scratch, joints, is_placing, is_back):
         displace(joints.world_frame[j, 0], scratch.angular[a], fa)
         displace(joints.world_frame[j, 1], scratch.angular[b], fb)
         if joints.has_angles[j]:
-            find_turn(fa, fb, turn)
+            multiply(inverse(fa), fb, turn)
             if _solve_limits(j, a, b, scratch, joints, turn, kept):
                 displace(joints.world_frame[j, 0], scratch.angular[a], fa)
                 displace(joints.world_frame[j, 1], scratch.angular[b], fb)
-                find_turn(fa, fb, turn)
+                multiply(inverse(fa), fb, turn)
         gx, gy, gz = point_gap(j, a, b, state, scratch, joints, fa, fb)
         start, push = joints.start[j], joints.push[j]
         gx, gy, gz = gx - kept * start[0], gy - kept * start[1], gz - kept * start[2]
@@ -372,17 +375,6 @@ def point_gap(j, a, b, state, scratch, joints, fa, fb):
 
 
 @njit_called
-def find_turn(fa, fb, out):
-    """The orientation of frame fb in frame fa."""
-    a, b, c, d = fa[0], -fa[1], -fa[2], -fa[3]
-    e, f, g, h = fb[0], fb[1], fb[2], fb[3]
-    out[0] = a * e - b * f - c * g - d * h
-    out[1] = a * f + b * e + c * h - d * g
-    out[2] = a * g - b * h + c * e + d * f
-    out[3] = a * h + b * g - c * f + d * e
-
-
-@njit_called
 def swing_angle(turn):
     """Angle between the x axes of two frames [rad], 0 to pi."""
     across = np.sqrt(turn[2] * turn[2] + turn[3] * turn[3])
@@ -411,29 +403,6 @@ def hinge_error(turn):
         sine = np.sqrt(squared)
         s = np.arctan2(sine, cosine) / max(sine, 1e-12)
     return s * sine_y, s * sine_z
-
-
-@njit_called
-def turn_of(w, x, y, z):
-    """Axis times angle [rad] of a unit quaternion, the short way."""
-    if w < 0.0:
-        w, x, y, z = -w, -x, -y, -z
-    sine = np.sqrt(x * x + y * y + z * z)
-    s = 2.0 * np.arctan2(sine, w) / sine if sine > 1e-12 else 2.0
-    return s * x, s * y, s * z
-
-
-@njit_called
-def turn_vector(target, turn):
-    """Axis times angle [rad], in frame a, from the target to the turn."""
-    w, x, y, z = target[0], -target[1], -target[2], -target[3]
-    a, b, c, d = turn[0], turn[1], turn[2], turn[3]
-    return turn_of(
-        a * w - b * x - c * y - d * z,
-        a * x + b * w + c * z - d * y,
-        a * y - b * z + c * w + d * x,
-        a * z + b * y - c * x + d * w,
-    )
 
 
 @njit_called

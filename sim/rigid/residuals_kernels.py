@@ -2,16 +2,14 @@
 
 import numpy as np
 
-from jellycage.sim.maths.quaternions_kernels import multiply, rotated
+from jellycage.sim.maths.quaternions_kernels import inverse, multiply, rotated, turn_vector
 from jellycage.sim.rigid.joints_kernels import (
     BALL,
     CONE_TWIST,
     FIXED,
     HINGE,
-    find_turn,
     hinge_error,
     swing_angle,
-    turn_of,
     twist_angle,
 )
 from jellycage.sim.rigid.rods_kernels import find_rod_errors
@@ -33,14 +31,14 @@ def measure_joints(state, joints, out):
         y = state.p[b, 1] + by - state.p[a, 1] - ay
         z = state.p[b, 2] + bz - state.p[a, 2] - az
         out[j, 0] = np.sqrt(x * x + y * y + z * z)
-        find_turn(fa, fb, turn)
+        multiply(inverse(fa), fb, turn)
         beyond = 0.0
         kind = joints.kind[j]
         if kind == HINGE:
             e1, e2 = hinge_error(turn)
             beyond += np.sqrt(e1 * e1 + e2 * e2)
         if kind == FIXED:
-            e0, e1, e2 = turn_of(turn[0], turn[1], turn[2], turn[3])
+            e0, e1, e2 = turn_vector(turn)
             beyond += np.sqrt(e0 * e0 + e1 * e1 + e2 * e2)
         if kind == CONE_TWIST:
             beyond += max(0.0, swing_angle(turn) - joints.limit[j, 0])

@@ -16,8 +16,9 @@ difference of angles. The length's Jacobian knows of the bend.
 
 import numpy as np
 
-from jellycage.sim.maths.matrix3_array_kernels import factor_rows, product_form, solve_rows, times3
-from jellycage.sim.maths.quaternions_kernels import displace, rotate, rotated
+from jellycage.sim.maths.cholesky_kernels import factor_rows, solve_rows
+from jellycage.sim.maths.matrix3_array_kernels import product_form, times3
+from jellycage.sim.maths.quaternions_kernels import displace, matrix_of, product, rotate, rotated
 from jellycage.sim.rigid.joints_kernels import kept_share, softness
 from jellycage.toolkit.compile_kernels import njit_called
 
@@ -70,14 +71,9 @@ def set_row(row, va, wa, wb, out_jacobian):
 @njit_called
 def frame_axes(q, frame):
     """The first two axes, in the world, of a frame in a body with orientation q, as six numbers."""
-    a, b, c, d = q[0], q[1], q[2], q[3]
-    e, f, g, h = frame[0], frame[1], frame[2], frame[3]
-    w, x = a * e - b * f - c * g - d * h, a * f + b * e + c * h - d * g
-    y, z = a * g - b * h + c * e + d * f, a * h + b * g - c * f + d * e
-    return (
-        1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y),
-        2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x),
-    )  # fmt: skip
+    w, x, y, z = product(q, frame)
+    m = matrix_of(w, x, y, z)
+    return m[0], m[3], m[6], m[1], m[4], m[7]
 
 
 @njit_called

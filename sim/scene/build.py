@@ -20,14 +20,15 @@ from jellycage.sim.errors import SceneError
 from jellycage.sim.export.frames import ExportMesh
 from jellycage.sim.export.pc2 import read_pc2
 from jellycage.sim.maths.keyed import Keyed
-from jellycage.sim.rotations.rotations_kernels import quaternion_of
+from jellycage.sim.maths.quaternions import turn_to
+from jellycage.sim.maths.quaternions_kernels import quaternion_of
 from jellycage.sim.scene.build_rigid import build_rigid_shot
 from jellycage.sim.scene.entries import BodyEntry, ColliderEntry, euler_matrix, is_keyed
 from jellycage.sim.scene.rigid_run import RigidShot
 from jellycage.sim.scene.scene import Scene
 from jellycage.sim.scene.scene_file import SceneFile
 from jellycage.sim.scene.selections import Selections
-from jellycage.sim.shapes.colliders import Box, Capsule, Collider, Motion, Plane, Sphere, turn_to
+from jellycage.sim.shapes.colliders import Box, Capsule, Collider, Motion, Plane, Sphere
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.loads import Force, Impulse, PositionChange, VelocityChange
 from jellycage.sim.soft.pins import Pin

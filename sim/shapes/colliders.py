@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jellycage.sim.errors import SettingsError
-from jellycage.sim.rotations.rotations_kernels import matrix_of
+from jellycage.sim.maths import quaternions
 from jellycage.sim.shapes.signed_distance_kernels import BOX, CAPSULE, PLANE, SPHERE
 from jellycage.toolkit.arrays import frozen
 
@@ -64,34 +64,8 @@ class Motion:
             share = (time - t0) / (t1 - t0)
             a, b = self.locations[after - 1 : after + 1]
             location = a + share * (b - a)
-            turn = slerp(*self.rotations[after - 1 : after + 1], share)
-        return np.concatenate([rotation_matrix(turn).reshape(-1), location])
-
-
-def slerp(a: NDArray, b: NDArray, share: float) -> NDArray[np.float64]:
-    """The turn a share of the way from unit quaternion a to b, at constant speed."""
-    angle = np.arccos(np.clip((a * b).sum(), -1.0, 1.0))
-    if angle < 1e-9:
-        return a
-    return (np.sin((1.0 - share) * angle) * a + np.sin(share * angle) * b) / np.sin(angle)
-
-
-def rotation_matrix(quaternion: NDArray) -> NDArray[np.float64]:
-    """Matrix of a unit quaternion (w, x, y, z), shape (3, 3)."""
-    return np.array(matrix_of(*quaternion)).reshape(3, 3)
-
-
-def turn_to(normal: ArrayLike) -> NDArray[np.float64]:
-    """Quaternion of the shortest turn that takes z to a direction of any length, shape (4,)."""
-    normal = np.array(normal, np.float64)
-    length = np.sqrt((normal * normal).sum())
-    if normal.shape != (3,) or not 0.0 < length < np.inf:
-        raise SettingsError("normal: expected a direction, three numbers that are not all 0")
-    x, y, z = normal / length
-    if z < -1.0 + 1e-12:
-        return np.array([0.0, 1.0, 0.0, 0.0])
-    turn = np.array([1.0 + z, -y, x, 0.0])
-    return turn / np.sqrt((turn * turn).sum())
+            turn = quaternions.slerp(*self.rotations[after - 1 : after + 1], share)
+        return np.concatenate([quaternions.as_matrices(turn).reshape(-1), location])
 
 
 @dataclass(frozen=True, eq=False)

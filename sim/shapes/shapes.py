@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jellycage.sim.errors import SettingsError
-from jellycage.sim.shapes.colliders import rotation_matrix
+from jellycage.sim.maths import quaternions
 from jellycage.sim.shapes.hulls import MassProperties, Polytope, convex_polytope
 from jellycage.toolkit.arrays import frozen
 
@@ -100,7 +100,7 @@ class Box:
     @cached_property
     def polytope(self) -> Polytope:
         """Corners and faces."""
-        turn = rotation_matrix(self.rotation)
+        turn = quaternions.as_matrices(self.rotation)
         points = self.centre + (BOX_SIGNS * self.size) @ turn.T
         faces = tuple(np.array(face, np.int64) for face in BOX_FACES)
         return Polytope(frozen(points), faces, frozen(BOX_NORMALS @ turn.T))
@@ -109,7 +109,7 @@ class Box:
         """At a density [kg/m^3]."""
         mass = density * float(np.prod(self.size))
         squares = self.size**2
-        turn = rotation_matrix(self.rotation)
+        turn = quaternions.as_matrices(self.rotation)
         inertia = turn * (mass / 12.0 * (squares.sum() - squares)) @ turn.T
         return MassProperties(mass, self.centre, inertia)
 

@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.materials.elastic import Elastic
+from jellycage.sim.rotations import ROTATIONS
 from jellycage.sim.soft.cage import Cage
 from jellycage.sim.soft.elements import Elements, elements_of
 from jellycage.sim.soft.gradient_kernels import ElementBatch
@@ -23,7 +24,6 @@ from jellycage.toolkit.cage.outer_faces import outer_faces
 
 LEAST_FILL = 0.05  # an element with less solid than this would be too light to be stable
 LEAST_STIFF_FILL = 0.2  # and one with less than this so soft that its neighbours turn it inside out
-ROTATIONS = ("dapd", "isvd")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,8 @@ class SoftBody:
     """Coulomb's coefficient; a pair has the geometric mean of its two."""
     restitution: float = 0.0
     """Share of the approach speed that it leaves a collider with, on top of its own elasticity, 0..1."""
-    rotation: str = "dapd"
-    """How co-rotated elements come back from inversion: "dapd" or "isvd"."""
+    rotation_method: str = "dapd"
+    """How co-rotated elements find their rotation, and come back from inversion: a name in `rotations.ROTATIONS`."""
     quadrature: int = 1
     """Quadrature points per hex: 1 with hourglass control, or 8. Tets have one."""
 
@@ -81,8 +81,10 @@ class SoftBody:
                 )
         if not 0.0 <= self.restitution <= 1.0:
             raise SettingsError(f"restitution: expected 0 to 1, got {self.restitution}")
-        if self.rotation not in ROTATIONS:
-            raise SettingsError(f"rotation: expected one of {ROTATIONS}, got {self.rotation!r}")
+        if self.rotation_method not in ROTATIONS:
+            raise SettingsError(
+                f"rotation_method: expected one of {', '.join(ROTATIONS)}, got {self.rotation_method!r}"
+            )
         if self.quadrature not in (1, 8):
             raise SettingsError(f"quadrature: expected 1 or 8, got {self.quadrature}")
         elements = self.asset.elements
@@ -129,11 +131,13 @@ class SoftBody:
         """Its elements for kernels."""
         e, count = self.elements, len(self.elements.corners)
         points = len(e.volumes) // count
+        method = tuple(ROTATIONS).index(self.rotation_method)
         return ElementBatch(
             corners=e.corners,
             slots=self.pattern.slots,
             law=frozen(np.full(count, self.material.law, np.int8)),
             parameters=frozen(self.material.parameter_rows(count)),
+            rotation_method=frozen(np.full(count, method, np.int8)),
             element=frozen(np.repeat(np.arange(count, dtype=np.int32), points)),
             gradients=e.gradients,
             volumes=self.solid_volumes,

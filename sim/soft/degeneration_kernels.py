@@ -11,13 +11,9 @@ the point is sound again.
 
 from jellycage.sim.materials.laws_kernels import NEEDS_ROTATION
 from jellycage.sim.maths.matrix3_kernels import cofactor, determinant, squared_size
-from jellycage.sim.rotations.rotations_kernels import (
-    ALPHA,
-    collapse_pair,
-    pair_gradient,
-    polar_rotation,
-    undegenerate,
-)
+from jellycage.sim.rotations.dapd_kernels import collapse_pair, pair_gradient, undegenerate
+from jellycage.sim.rotations.isvd_kernels import ALPHA
+from jellycage.sim.rotations.polar_kernels import polar_rotation
 from jellycage.sim.soft.gradient_kernels import hex_gradient, tet_gradient
 from jellycage.toolkit.compile_kernels import njit_as, njit_called
 

@@ -13,6 +13,7 @@ bodies have three, which differ in the three twist modes R^T dF = -(R^T dF)^T on
 import numpy as np
 from numpy.typing import NDArray
 
+from jellycage.sim.rotations import ROTATIONS
 from jellycage.sim.soft.degeneration_kernels import (
     hex_follow_degeneration,
     tet_follow_degeneration,
@@ -76,9 +77,9 @@ def follow_degeneration(body, x_from, x_to, dt, memory) -> int:
     """Note which quadrature points collapsed on the way from x_from to x_to, which took dt [s], and which came back.
 
     memory: holds `rotation`, `collapse_pair` and `degenerate_time` of the points. Returns how many are collapsed at
-    x_to. With "isvd" nothing is noted.
+    x_to; 0 where the rotation method does not follow collapse.
     """
-    if body.rotation == "isvd":
+    if not ROTATIONS[body.rotation_method].FOLLOWS_COLLAPSE:
         return 0
     e = body.elements
     return _DEGENERATION[body.corner_count](

@@ -21,13 +21,10 @@ from jellycage.sim.materials.neo_hookean_kernels import (
     energy_and_stress as volume_energy_and_stress,
 )
 from jellycage.sim.maths.matrix3_kernels import IDENTITY, determinant, product, times, transposed
-from jellycage.sim.rotations.rotations_kernels import (
-    ALPHA,
-    matrix_of,
-    polar_rotation,
-    svd,
-    svd_rotation,
-)
+from jellycage.sim.maths.quaternions_kernels import matrix_of
+from jellycage.sim.rotations.isvd_kernels import ALPHA
+from jellycage.sim.rotations.methods_kernels import rotation as rotation_of
+from jellycage.sim.rotations.svd_kernels import svd
 from jellycage.sim.soft.degeneration_kernels import AS_MATERIAL, BY_VOLUME, IN_FRAME, treatment
 from jellycage.sim.soft.gradient_kernels import hex_gradient, tet_gradient
 from jellycage.toolkit.compile_kernels import njit_as, njit_called
@@ -40,7 +37,7 @@ def energy_kernel(corners, gradient):
     def energy_and_forces(x, batch, points, out_force):
         """Elastic energy [J] and how many points are degenerate; adds forces [N], updates rotations and stretches."""
         elements, g, volume, laws = batch.corners, batch.gradients, batch.volumes, batch.law
-        parameters, element = batch.parameters, batch.element
+        parameters, element, methods = batch.parameters, batch.element, batch.rotation_method
         pair, time = points.collapse_pair, points.degenerate_time
         rotation, stretch = points.rotation, points.stretch
         total = 0.0
@@ -60,10 +57,7 @@ def energy_kernel(corners, gradient):
             if pair[q] != 0:
                 r = matrix_of(w, i, j, k)
             elif NEEDS_ROTATION[law]:
-                if is_degenerate:
-                    r, w, i, j, k = svd_rotation(f)
-                else:
-                    r, w, i, j, k = polar_rotation(f, w, i, j, k)
+                r, w, i, j, k = rotation_of(methods[e], f, w, i, j, k)
                 rotation[q, 0] = w
                 rotation[q, 1] = i
                 rotation[q, 2] = j

@@ -24,6 +24,8 @@ class ElementBatch(NamedTuple):
     """Number of each element's material, shape (e,)."""
     parameters: np.ndarray
     """The material's numbers, shape (e, p)."""
+    rotation_method: np.ndarray
+    """Number of each element's method for rotations, shape (e,)."""
     element: np.ndarray
     """Element of each quadrature point, shape (q,)."""
     gradients: np.ndarray

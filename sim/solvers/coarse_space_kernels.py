@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jellycage.sim.maths.matrix3_kernels import times, transposed
-from jellycage.sim.rotations.rotations_kernels import svd_rotation
+from jellycage.sim.rotations.svd_kernels import svd_rotation
 from jellycage.toolkit.compile_kernels import njit, njit_called, njit_inside
 
 

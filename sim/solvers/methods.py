@@ -1,8 +1,8 @@
 """The families of solvers and integrators, by the names that `SolverSettings` knows them by.
 
-An integrator, `Integrator(body, gravity=..., wind=...)`, makes the `increment` of a step and the `velocities` after it.
-A solver, `Solver(system, settings)`, has `start_memory(body)`, `solve(increment, memories, contacts)`, which leaves `u`,
-`remember(memories)` and `elastic_energy`. Neither holds the state of a body.
+An integrator, `Integrator(body, gravity=..., wind=...)`, makes the `increment` of a step and the `velocities` after
+it. A solver, `Solver(system, settings)`, has `start_memory(body)`, `solve(increment, memories, contacts)`, which leaves
+`u`, `remember(memories)` and `elastic_energy`. Neither holds the state of a body.
 """
 
 from jellycage.sim.errors import SettingsError

@@ -1,4 +1,4 @@
-"""Newton's method with a line search on the energy of one step (see `problem_kernels`), from the first force to the last.
+"""Newton's method with a line search on the energy of one step, see `problem_kernels`.
 
 One call per step: at a few hundred elements the calls would otherwise cost more than the arithmetic.
 """

@@ -65,7 +65,7 @@ def equilibrium(
     system = system_of([body])
     loose = replace(settings, newton_tolerance=max(settings.newton_tolerance, ROUGH))
     rough, fine = Newton(system, loose), Newton(system, settings)
-    state = State(x, np.zeros_like(x), Newton.start_memory(replace(body, rotation="isvd")))
+    state = State(x, np.zeros_like(x), Newton.start_memory(replace(body, rotation_method="isvd")))
     done, stage, stages, iterations = 0.0, 1.0, 0, 0
     while done < 1.0:
         reached = min(done + stage, 1.0)

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from jellycage.sim.maths.matrix3_kernels import solve_symmetric
-from jellycage.sim.rotations.rotations_kernels import svd, svd_rotation
+from jellycage.sim.rotations.svd_kernels import svd, svd_rotation
 from jellycage.toolkit.compile_kernels import njit
 
 COLLAPSED = 0.9  # a body whose least stretch as a whole is below this is pulled to its rest size

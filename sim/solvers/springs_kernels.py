@@ -70,7 +70,7 @@ def spring_energy_and_forces(x, springs, out_force):
 
 @njit_inside
 def add_springs(matrix, springs):
-    """Add the springs' stiffness J^T (k B) J to the upper blocks; the nodes of a point share an element, so all exist."""
+    """Add the springs' stiffness J^T (k B) J to the upper blocks; nodes of a point share an element, so all exist."""
     start, column, blocks = matrix.start, matrix.column, matrix.blocks
     for p in range(springs.nodes.shape[0]):
         b, nodes, weights = springs.blocked[p], springs.nodes[p], springs.weights[p]

@@ -39,9 +39,7 @@ from jellycage.sim.shapes.kinds_kernels import CONVEX, PLANE
 from jellycage.toolkit.compile_kernels import njit, njit_called
 
 NEAREST = 1e-9  # of the size: the nearest point is added to the others if it is nearer by more
-ALIKE = (
-    1e-6  # 1 - cosine of the angle between normals that count as one, of one shape and the meshes
-)
+ALIKE = 1e-6  # 1 - cosine of the angle between normals of a shape and meshes that count as one
 
 
 @njit_called
@@ -349,7 +347,7 @@ def thin_out(first, count, size, work, out):
         x, y, z = out.normal[begin, 0], out.normal[begin, 1], out.normal[begin, 2]
         end = begin + 1
         for i in range(begin + 1, count):
-            if x * out.normal[i, 0] + y * out.normal[i, 1] + z * out.normal[i, 2] > ALIKE:
+            if x * out.normal[i, 0] + y * out.normal[i, 1] + z * out.normal[i, 2] > 1.0 - ALIKE:
                 swap_contacts(out, i, end)
                 end += 1
         pairs = gather_points(begin, end, SAME * size, x, y, z, size, work, out)

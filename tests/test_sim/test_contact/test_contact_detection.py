@@ -15,7 +15,7 @@ from jellycage.sim.contact.contacts import (
     Contacts,
 )
 from jellycage.sim.contact.response_kernels import look_at_contacts
-from jellycage.sim.shapes.colliders import turn_to
+from jellycage.sim.maths.quaternions import turn_to
 from jellycage.sim.shapes.signed_distance_kernels import signed_distance
 from jellycage.sim.soft.state import NO_GRIPS
 

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from jellycage.sim.maths.quaternions_kernels import multiply, rotate, turn, turn_between, unrotate
+from jellycage.sim.maths.quaternions_kernels import (
+    displace,
+    inverse,
+    multiply,
+    product,
+    rotate,
+    turn_vector,
+    unrotate,
+)
 from jellycage.sim.rigid.rods_kernels import measure_rod
 from jellycage.toolkit.compile_kernels import njit
 
@@ -20,7 +28,7 @@ def measured(pa, qa, pb, qb, ends, frames, rest, work, out_error, out_jacobian):
 
 @njit
 def turned_by(q, v):
-    turn(q, v[0], v[1], v[2])
+    displace(q, v, q)
 
 
 @njit
@@ -28,7 +36,7 @@ def all_turns(p, q, v, out_product, out_rotated, out_back, out_between):
     multiply(p, q, out_product)
     rotate(p, v, out_rotated)
     unrotate(p, out_rotated, out_back)
-    turn_between(q, p, out_between)
+    out_between[0], out_between[1], out_between[2] = turn_vector(product(q, inverse(p)))
 
 
 def quaternion(rotation):

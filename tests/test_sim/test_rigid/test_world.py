@@ -5,11 +5,12 @@ import pytest
 
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.maths import quaternions
+from jellycage.sim.maths.quaternions import turn_to
 from jellycage.sim.rigid.body import RigidBody
 from jellycage.sim.rigid.joints import WORLD, Ball
 from jellycage.sim.rigid.world import RigidSettings, RigidWorld
 from jellycage.sim.shapes import colliders
-from jellycage.sim.shapes.colliders import Motion, ground, turn_to
+from jellycage.sim.shapes.colliders import Motion, ground
 from jellycage.sim.shapes.shapes import Box, Capsule, Hull, Sphere
 
 G = 9.81

@@ -5,19 +5,11 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from jellycage.sim.rotations.rotations_kernels import (
-    ALPHA,
-    BETA,
-    collapse_pair,
-    collapse_time,
-    matrix_of,
-    pair_gradient,
-    polar_rotation,
-    quaternion_of,
-    svd,
-    svd_rotation,
-    undegenerate,
-)
+from jellycage.sim.maths.quaternions_kernels import matrix_of, quaternion_of
+from jellycage.sim.rotations.isvd_kernels import ALPHA
+from jellycage.sim.rotations.dapd_kernels import BETA, collapse_pair, collapse_time, pair_gradient, undegenerate
+from jellycage.sim.rotations.polar_kernels import polar_rotation
+from jellycage.sim.rotations.svd_kernels import svd, svd_rotation
 
 EXACT = 2e-14  # rounding of a dozen products of numbers near 1
 START = (1.0, 0.0, 0.0, 0.0)

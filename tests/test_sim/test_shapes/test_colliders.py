@@ -5,7 +5,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from jellycage import sim
-from jellycage.sim.shapes.colliders import collider_arrays, rotation_matrix, slerp, turn_to
+from jellycage.sim.maths.quaternions import as_matrices, slerp, turn_to
+from jellycage.sim.shapes.colliders import collider_arrays
 
 
 def quaternion(axis, degrees):
@@ -30,7 +31,7 @@ def random_quaternions(count, seed=0):
 
 def test_matrices_of_quaternions_are_rotations():
     for q in random_quaternions(50):
-        r = rotation_matrix(q)
+        r = as_matrices(q)
         np.testing.assert_allclose(r @ r.T, np.eye(3), atol=1e-14)
         assert np.linalg.det(r) == pytest.approx(1.0, abs=1e-14)
         np.testing.assert_allclose(r, Rotation.from_quat(q[[1, 2, 3, 0]]).as_matrix(), atol=1e-14)
@@ -42,7 +43,7 @@ def test_turn_to_takes_z_to_a_direction_by_the_shortest_turn():
     for d in [*directions, *special]:
         d = np.asarray(d, float) / np.linalg.norm(d)
         q = turn_to(5.0 * d)
-        r = rotation_matrix(q)
+        r = as_matrices(q)
         assert abs(np.linalg.norm(q) - 1.0) < 1e-12
         np.testing.assert_allclose(r @ [0.0, 0.0, 1.0], d, atol=1e-6 if d[2] < -0.9 else 1e-12)
         expected = np.degrees(np.arccos(np.clip(d[2], -1.0, 1.0)))
@@ -58,7 +59,7 @@ def test_a_pose_passes_through_its_keys_and_is_held_outside():
         pose = motion.pose(time)
         assert pose.shape == (12,)
         np.testing.assert_allclose(pose[9:], place, atol=1e-14)
-        np.testing.assert_allclose(turn_of(pose), rotation_matrix(turn), atol=1e-14)
+        np.testing.assert_allclose(turn_of(pose), as_matrices(turn), atol=1e-14)
     np.testing.assert_allclose(motion.pose(-9.0), motion.pose(-1.0), atol=1e-14)
     np.testing.assert_allclose(motion.pose(9.0), motion.pose(2.0), atol=1e-14)
 
@@ -76,17 +77,17 @@ def test_a_turn_goes_on_at_constant_speed():
     steps = [turn_of(motion.pose(t)) for t in np.linspace(0.0, 2.0, 11)]
     turned = [angle_of(a.T @ b) for a, b in zip(steps[:-1], steps[1:], strict=True)]
     np.testing.assert_allclose(turned, 15.0, atol=1e-9)
-    np.testing.assert_allclose(steps[4], rotation_matrix(quaternion(axis, 80.0)), atol=1e-14)
+    np.testing.assert_allclose(steps[4], as_matrices(quaternion(axis, 80.0)), atol=1e-14)
 
 
 def test_turns_take_the_shorter_way_whatever_the_sign_of_the_keys():
     a, b, c = (quaternion([0, 0, 1], angle) for angle in (0.0, 100.0, 200.0))
     motion = sim.Motion(rotations=[a, -b, c], times=[0.0, 1.0, 2.0])
     for time in (0.25, 1.0, 1.75):
-        expected = rotation_matrix(quaternion([0, 0, 1], 100.0 * time))
+        expected = as_matrices(quaternion([0, 0, 1], 100.0 * time))
         np.testing.assert_allclose(turn_of(motion.pose(time)), expected, atol=1e-14)
     back = sim.Motion(rotations=[a, quaternion([0, 0, 1], 270.0)], times=[0.0, 1.0])
-    expected = rotation_matrix(quaternion([0, 0, 1], -45.0))
+    expected = as_matrices(quaternion([0, 0, 1], -45.0))
     np.testing.assert_allclose(turn_of(back.pose(0.5)), expected, atol=1e-14)
 
 

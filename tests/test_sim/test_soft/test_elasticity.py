@@ -6,13 +6,10 @@ from beams import beam_hexes, beam_tets
 from scipy.sparse import bsr_matrix
 
 from jellycage.sim.materials import Corotated, NeoHookean
-from jellycage.sim.rotations.rotations_kernels import (
-    ALPHA,
-    matrix_of,
-    pair_gradient,
-    svd_rotation,
-    undegenerate,
-)
+from jellycage.sim.maths.quaternions_kernels import matrix_of
+from jellycage.sim.rotations.isvd_kernels import ALPHA
+from jellycage.sim.rotations.dapd_kernels import pair_gradient, undegenerate
+from jellycage.sim.rotations.svd_kernels import svd_rotation
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.cage import Cage
 from jellycage.sim.soft.elasticity import (
@@ -127,7 +124,7 @@ def shaken(body, amount, seed=1, scale=(1.0, 1.0, 1.0)):
 @every_cage
 @pytest.mark.parametrize("height", [1.0, -0.6], ids=["bent", "inverted"])
 def test_forces_are_the_slope_of_the_energy(cage, kind, height):
-    body = body_of(cage, kind, rotation="isvd")
+    body = body_of(cage, kind, rotation_method="isvd")
     x = shaken(body, 0.1, scale=(1.0, 1.0, height))
     assert (np.sign(determinants(body, x)) == np.sign(height)).all()
     assert_forces_match(body, x)
@@ -209,7 +206,7 @@ def test_the_hybrid_differential_is_that_of_the_thesis(amount):
 @every_cage
 @pytest.mark.parametrize("seed", range(4))
 def test_elastic_forces_push_and_turn_nothing_as_a_whole(cage, kind, seed):
-    body = body_of(cage, kind, rotation="isvd")
+    body = body_of(cage, kind, rotation_method="isvd")
     x = shaken(body, 0.15 * (1 + seed), seed)
     force = evaluated(body, x)[1]
     size = np.linalg.norm(force, axis=1).sum()
@@ -347,7 +344,7 @@ def test_hexes_collapse_and_come_back_too(cage):
 @every_material
 def test_only_bodies_with_dapd_follow_degeneration(kind):
     for rotation in ("isvd", "dapd"):
-        body = one_tet(kind, rotation=rotation)
+        body = one_tet(kind, rotation_method=rotation)
         points = Points(body)
         points.follow(body, pushed(body, 1.0), pushed(body, -1.0), PATIENCE)
         has_followed = [points.pair[0] == 4, points.trapped[0] > 0.0, points.rotation[0, 0] != 1.0]

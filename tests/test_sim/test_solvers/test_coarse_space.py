@@ -6,7 +6,7 @@ from beams import beam_hexes, beam_tets
 from scipy.sparse import bsr_matrix
 
 from jellycage.sim.materials import Corotated
-from jellycage.sim.rotations.rotations_kernels import matrix_of
+from jellycage.sim.maths.quaternions_kernels import matrix_of
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.cage import Cage
 from jellycage.sim.soft.elasticity import add_stiffness

@@ -7,7 +7,7 @@ from scipy.linalg import block_diag, null_space
 from scipy.sparse import bsr_matrix
 
 from jellycage.sim.materials import Corotated
-from jellycage.sim.rotations.rotations_kernels import matrix_of
+from jellycage.sim.maths.quaternions_kernels import matrix_of
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.cage import Cage
 from jellycage.sim.soft.constraints import constraint_rows, joined_rows, projection

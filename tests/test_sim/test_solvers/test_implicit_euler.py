@@ -148,7 +148,7 @@ def test_truncated_solves_keep_the_momentum_of_every_part(
 
 @pytest.mark.parametrize("rotation", ["dapd", "isvd"])
 def test_the_momentum_of_inverted_elements_is_kept(kind, rotation):
-    body = violent_body(kind, sim.Corotated, rotation=rotation)
+    body = violent_body(kind, sim.Corotated, rotation_method=rotation)
     states = stepped(body, 100, 0.01)
     scale = (body.mass[:, None] * np.abs(states[0].v)).sum()
     worst = max(np.abs(momentum(body, s) - momentum(body, states[0])).max() for s in states)
@@ -169,7 +169,7 @@ def test_the_drift_of_the_angular_momentum_is_first_order(kind, material):
 
 @pytest.mark.parametrize("quadrature", [1, 8])
 def test_internal_forces_have_no_torque_and_no_sum(kind, material, quadrature):
-    body = sim.SoftBody(cage(kind), material(), rotation="isvd", quadrature=quadrature)
+    body = sim.SoftBody(cage(kind), material(), rotation_method="isvd", quadrature=quadrature)
     worst = 0.0
     for seed in range(5):
         rng = np.random.default_rng(seed)

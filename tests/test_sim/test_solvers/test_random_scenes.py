@@ -44,7 +44,7 @@ def test_random_nodes_find_back_and_sooner_with_dapd():
         for seed in range(3):
             rng = np.random.default_rng(seed)
             body = cube(
-                lambda n, rng=rng: rng.uniform(n.min(0), n.max(0), n.shape), rotation=rotation
+                lambda n, rng=rng: rng.uniform(n.min(0), n.max(0), n.shape), rotation_method=rotation
             )
             first, left = recovered(body)
             assert left == 0

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 from core_oracles import Scene, random_quaternion, random_shape
 
+from jellycage.sim.contact.convex.detection import contact_arrays, detection_work
+from jellycage.sim.contact.convex.detection_kernels import thin_out
 from jellycage.sim.contact.convex.mesh_kernels import find_triangles
 from jellycage.sim.errors import SettingsError
+from jellycage.sim.rigid.body import RigidBody
+from jellycage.sim.rigid.world import RigidSettings, RigidWorld
+from jellycage.sim.shapes.cores import shape_arrays
 from jellycage.sim.shapes.kinds_kernels import CONCAVE, CONVEX_EDGE, FLAT_EDGE, OPEN_EDGE
 from jellycage.sim.shapes.shapes import Box, Capsule, Hull, Sphere, vertices_and_faces
 from jellycage.sim.shapes.static_mesh import StaticMesh, mesh_arrays
@@ -112,6 +117,85 @@ def test_a_sphere_in_a_valley_is_held_by_both_sides():
     expected = np.array([(-1.0, 0.0, -1.0), (1.0, 0.0, -1.0)]) / np.sqrt(2.0)
     assert np.allclose(found.normal[np.argsort(found.normal[:, 0])], expected, atol=1e-9)
     assert np.allclose(found.gap, 1e-3 / np.sqrt(2.0), atol=1e-9)
+
+
+def groove(left, right):
+    """Two slopes along y that meet at the origin, each so much steeper than flat ground [degrees]."""
+    edges = (
+        (-3.0, 3.0 * np.tan(np.radians(left))),
+        (0.0, 0.0),
+        (3.0, 3.0 * np.tan(np.radians(right))),
+    )
+    vertices = [(x, y, z) for x, z in edges for y in (-3.0, 3.0)]
+    return StaticMesh(vertices, [(0, 2, 3), (0, 3, 1), (2, 4, 5), (2, 5, 3)])
+
+
+SLOPE = np.tan(np.radians(30.0))
+KEEL = Hull([(x, y, z) for y in (-0.2, 0.2) for x, z in
+             ((0.0, 0.0), (0.3, 0.3 * SLOPE), (-0.3, 0.3 * SLOPE), (0.0, 0.4))])  # fmt: skip
+GROOVES = {
+    "box, flat with an edge against the slope": (
+        Box((0.3, 0.4, 0.2)),
+        0.0,
+        (-0.15, 0.0, 0.1),
+        4,
+        2,
+    ),
+    "keel, a face on either side": (KEEL, 30.0, (0.0, 0.0, 0.0), 4, 4),
+}
+
+
+@pytest.mark.parametrize("name", GROOVES)
+def test_both_sides_of_a_groove_of_60_degrees_keep_their_contacts(name):
+    shape, left, place, on_left, on_right = GROOVES[name]
+    scene = Scene([[shape]], meshes=[groove(left, 60.0 - left)])
+    left, right = np.radians([left, 60.0 - left])
+    for height in (1e-3, 1e-6, -1e-6, -1e-3):
+        scene.p[0] = np.array(place) + (0.0, 0.0, height)
+        found = scene.contacts(margin=0.01)
+        for normal, count in (
+            ((-np.sin(left), -np.cos(left)), on_left),
+            ((np.sin(right), -np.cos(right)), on_right),
+        ):
+            is_met = np.abs(found.normal[:, ::2] - normal).max(axis=1) < 1e-9
+            assert is_met.sum() == count
+        assert np.abs(found.gap).max() <= 1.001 * abs(height)
+
+
+@pytest.mark.parametrize("name", GROOVES)
+def test_what_rests_in_a_groove_of_60_degrees_stays(name):
+    shape, left, place, *_ = GROOVES[name]
+    body = RigidBody([shape], location=place, friction=0.0)
+    # Pressed to both sides, with nothing but their normals to hold it.
+    world = RigidWorld(
+        [body],
+        meshes=[groove(left, 60.0 - left)],
+        gravity=(3.0 if left == 0.0 else 0.0, 0.0, -9.81),
+        settings=RigidSettings(sleep_speed=0.0),
+    )
+    for _ in range(48):
+        world.step(1.0 / 24.0)
+        location, rotation = world.poses()
+        assert np.abs(location[0] - place).max() < 1e-3
+        assert np.abs(rotation[0, 1:]).max() < 1e-3
+
+
+@pytest.mark.parametrize("degrees, kept", [(0.0, 4), (1e-4, 4), (60.0, 8), (85.0, 8), (95.0, 8)])
+def test_four_contacts_are_left_of_each_normal(degrees, kept):
+    """Of eight at the corners of two squares, in turns, whose normals differ by an angle."""
+    angle, square = np.radians(degrees), [(1, 0), (0, 1), (-1, 0), (0, -1)]
+    out, work = contact_arrays(8), detection_work(shape_arrays([[Sphere(1.0)]]), mesh_arrays([]))
+    for i in range(8):
+        out.normal[i] = (0.0, np.sin(angle), np.cos(angle)) if i % 2 else (0.0, 0.0, 1.0)
+        out.point[i] = (*square[i // 2], 0.0) if i % 2 else (*np.multiply(2, square[i // 2]), 0.0)
+        out.shape[i], out.gap[i] = (0, -1 - i), -1e-3 if i % 2 else -2e-3
+    before = {tuple(row): tuple(point[0]) for row, point in zip(out.shape, out.point, strict=True)}
+    assert thin_out(0, 8, 1.0, work, out) == kept
+    left = {
+        tuple(row): tuple(point[0]) for row, point in zip(out.shape[:kept], out.point, strict=False)
+    }
+    assert left.items() <= before.items() and len(left) == kept
+    assert (out.gap[:4] == -2e-3).all()
 
 
 def test_a_fast_sphere_in_a_valley_meets_the_far_side_before_it_is_there():
