@@ -23,12 +23,12 @@ CORNERS = CUBE_CORNERS.astype(float)
 
 def compile_step(element: str) -> None:
     """Step one element, turned inside out, on the ground: that compiles all that a bake needs."""
-    from jellycage.sim import Cage, ImplicitEuler, NeoHookean, SoftBody, ground, start_state
+    from jellycage.sim import Cage, NeoHookean, Scene, SoftBody, Stepper, ground
 
     cage = Cage(CORNERS[[0, 1, 3, 4]], TET) if element == "tet" else Cage(CORNERS, HEX)
     body = SoftBody(cage, NeoHookean(), start=cage.nodes * [-1.0, 1.0, 1.0])
-    state = start_state(body)
-    ImplicitEuler(body, colliders=[ground(0.01)]).step(state, state, 0.01)
+    stepper = Stepper(Scene([body], colliders=[ground(0.01)]), fps=100.0)
+    stepper.step(stepper.start())
 
 
 def compile_outputs() -> None:

@@ -4,8 +4,9 @@
     mesh_0.npz ...           polygons and UVs of each body
     frame_0001.npy ...       vertices of all bodies one after the other, float32 (v, 3) [m], in the world, Z up
     velocity_0001.npy ...    their velocities [m/s], if asked for
-    checkpoint.npz           the state of every body after a frame, and what was measured of the frames up to there;
-                             of ragdolls and rigid bodies also where they were at all of them
+    poses_0001.npy ...       locations and rotations of ragdolls' bodies and rigid bodies, if there are any, (n, 7)
+    measures.bin             what was measured of the frames, one after the other, see `Measures`
+    checkpoint.npz           the state of the scene after a frame
 
 Every file appears whole or not at all. Frames are handed to the disk before the checkpoint that vouches for them, so
 that after a crash or a power cut a bake continues from the checkpoint and gives the same frames, bit for bit.
@@ -23,16 +24,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from jellycage.sim.bake.measures import COLUMNS
 from jellycage.sim.errors import CacheError
 from jellycage.sim.export.frames import ExportMesh
-from jellycage.sim.soft.state import Grips, State
 from jellycage.toolkit.atomic_file import atomic_file
 
 VERSION = 1
 FACTS = "bake.json"
 CHECKPOINT = "checkpoint.npz"
-RIGID = "rigid."  # what the arrays of ragdolls and rigid bodies in a checkpoint begin with
-OWN_FILES = (FACTS, CHECKPOINT, "mesh_*.npz", "frame_*.npy", "velocity_*.npy", ".jellycage-*")
+MEASURES = "measures.bin"
+FRAME_FILES = tuple(f"{kind}_*.npy" for kind in ("frame", "velocity", "poses"))
+OWN_FILES = (FACTS, CHECKPOINT, MEASURES, "mesh_*.npz", *FRAME_FILES, ".jellycage-*")
+
+Arrays = dict[str, NDArray]
 
 
 @dataclass(frozen=True)
@@ -50,19 +54,6 @@ class Facts:
     vertex_counts: tuple[int, ...]
     velocities: bool
     version: int = VERSION
-
-
-@dataclass(eq=False)
-class Checkpoint:
-    """Where a bake can be continued."""
-
-    frame: int
-    states: list[State]
-    measured: NDArray[np.float64]
-    """One row per frame, see `bake.COLUMNS`."""
-    rigid: dict[str, NDArray] = dataclasses.field(default_factory=dict)
-    """Of ragdolls and rigid bodies: `locations` (f, n, 3) [m] and `rotations` (f, n, 4) at the frames so far, and the
-    memory of their world; empty if there are none."""
 
 
 class Cache:
@@ -84,12 +75,39 @@ class Cache:
 
     def write_frame(self, frame: int, positions, velocities=None) -> None:
         """Keep the vertices of all bodies, shapes (v, 3), at a frame."""
-        self._write_array(self.frame_path(frame), positions)
+        self._write_array(self.frame_path(frame), _single(positions))
         if self.facts.velocities:
-            self._write_array(self.frame_path(frame, "velocity"), velocities)
+            self._write_array(self.frame_path(frame, "velocity"), _single(velocities))
 
-    def _write_array(self, path, parts):
-        array = np.concatenate([np.asarray(part, np.float32) for part in parts])
+    def write_poses(self, frame: int, poses: tuple[NDArray, NDArray]) -> None:
+        """Keep locations (n, 3) [m] and rotations (n, 4) at a frame."""
+        self._write_array(self.frame_path(frame, "poses"), np.concatenate(poses, axis=1))
+
+    def poses(self, frame: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Locations (n, 3) [m] and rotations (n, 4) at a frame."""
+        array = self._read_array(frame, "poses")
+        return array[:, :3], array[:, 3:]
+
+    def all_poses(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Locations (f, n, 3) [m] and rotations (f, n, 4) at all frames that are done."""
+        rows = [self.poses(frame) for frame in self.frames_done()]
+        return tuple(np.array(part) for part in zip(*rows, strict=True))
+
+    def append_measures(self, row: NDArray[np.float64], number: int) -> None:
+        """Keep what was measured of frame `number`, counted from 0; what stood there or behind it goes."""
+        path, size = self.folder / MEASURES, row.nbytes
+        with open(path, "r+b" if path.exists() else "wb") as file:
+            file.truncate(size * number)
+            file.seek(size * number)
+            file.write(row.astype("<f8").tobytes())
+        if path not in self._unsafe:
+            self._unsafe.append(path)
+
+    def measures(self) -> NDArray[np.float64]:
+        """One row per frame, see `Measures`."""
+        return np.fromfile(self.folder / MEASURES, "<f8").reshape(-1, len(COLUMNS))
+
+    def _write_array(self, path, array):
         temporary = path.with_name(f".jellycage-{secrets.token_hex(6)}.npy")
         try:
             with open(temporary, "wb") as file:
@@ -103,19 +121,22 @@ class Cache:
 
     def frame(self, frame: int, kind: str = "frame") -> list[NDArray[np.float32]]:
         """Vertices (or, of kind "velocity", velocities) of each body at a frame, shapes (v, 3)."""
+        array, path = self._read_array(frame, kind), self.frame_path(frame, kind)
+        wanted = (sum(self.facts.vertex_counts), 3), np.float32
+        if not isinstance(array, np.ndarray) or (array.shape, array.dtype) != wanted:
+            raise CacheError(f"{path}: belongs to another bake; bake again with --force")
+        return np.split(array, np.cumsum(self.facts.vertex_counts)[:-1])
+
+    def _read_array(self, frame, kind):
         path = self.frame_path(frame, kind)
         try:
-            array = np.load(path, allow_pickle=False)
+            return np.load(path, allow_pickle=False)
         except FileNotFoundError:
             raise CacheError(
                 f"{self.folder}: frame {frame} is missing; continue the bake with --resume"
             ) from None
         except (OSError, ValueError, EOFError) as error:
             raise CacheError(f"{path}: no readable frame; bake again with --force") from error
-        wanted = (sum(self.facts.vertex_counts), 3), np.float32
-        if not isinstance(array, np.ndarray) or (array.shape, array.dtype) != wanted:
-            raise CacheError(f"{path}: belongs to another bake; bake again with --force")
-        return np.split(array, np.cumsum(self.facts.vertex_counts)[:-1])
 
     def frames_done(self) -> list[int]:
         """Frames that are there, from the first on without a gap."""
@@ -126,7 +147,7 @@ class Cache:
             done.append(frame)
         return done
 
-    def write_checkpoint(self, checkpoint: Checkpoint) -> None:
+    def write_checkpoint(self, frame: int, state: Arrays) -> None:
         """Make the frames so far safe on disk, then the state to continue from."""
         for path in self._unsafe:
             handle = os.open(path, os.O_RDWR)
@@ -135,64 +156,33 @@ class Cache:
             finally:
                 os.close(handle)
         self._unsafe.clear()
-        arrays = {"frame": checkpoint.frame, "measured": checkpoint.measured}
-        for number, state in enumerate(checkpoint.states):
-            for name, value in _flat(state).items():
-                arrays[f"{number}.{name}"] = value
-        arrays |= {f"{RIGID}{name}": array for name, array in checkpoint.rigid.items()}
         with atomic_file(self.folder / CHECKPOINT) as temporary:
-            np.savez(temporary, **arrays)
+            np.savez(temporary, frame=frame, **state)
 
-    def read_checkpoint(self) -> Checkpoint | None:
-        """What to continue from; None if there is none that can be read."""
+    def read_checkpoint(self) -> tuple[int | None, Arrays]:
+        """The frame to continue after and the state then; None and nothing if there is no checkpoint."""
         path = self.folder / CHECKPOINT
         if not path.exists():
-            return None
+            return None, {}
         try:
-            with np.load(path, allow_pickle=False) as arrays:
-                states = [
-                    _state({name: arrays[f"{number}.{name}"] for name in _STATE_NAMES})
-                    for number in range(self._soft_count(arrays))
-                ]
-                rigid = {
-                    name.removeprefix(RIGID): arrays[name]
-                    for name in arrays.files
-                    if name.startswith(RIGID)
-                }
-                return Checkpoint(int(arrays["frame"]), states, arrays["measured"], rigid)
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            frame = int(arrays.pop("frame"))
+            rows = len(self.measures()) if "time" in arrays else 0
         except Exception as error:  # numpy raises what zipfile, zlib and its own parser raise
             raise CacheError(f"{path}: cannot be read; bake again with --force") from error
-
-    def _soft_count(self, arrays) -> int:
-        """How many of the bodies a checkpoint has a state of: all, but for ragdolls and rigid bodies."""
-        if not any(name.startswith(RIGID) for name in arrays.files):
-            return len(self.facts.names)
-        return len({name.split(".")[0] for name in arrays.files if name[0].isdigit()})
-
-
-_STATE_NAMES = (
-    *(field.name for field in dataclasses.fields(State) if field.name != "grips"),
-    *(f"grips.{field.name}" for field in dataclasses.fields(Grips)),
-)
+        if "time" not in arrays:
+            raise CacheError(
+                f"{self.folder}: was baked by an earlier version and cannot be continued by this one; "
+                "convert still reads its frames, --force bakes it again"
+            )
+        if rows < frame - self.facts.frames[0] + 1:
+            raise CacheError(f"{self.folder}: measures are missing; bake again with --force")
+        return frame, arrays
 
 
-def _flat(state: State) -> dict:
-    """A state as arrays and numbers by name."""
-    return {
-        name: getattr(state.grips, name[6:]) if name.startswith("grips.") else getattr(state, name)
-        for name in _STATE_NAMES
-    }
-
-
-def _state(values: dict) -> State:
-    """The state of such arrays."""
-    grips = Grips(*(values[f"grips.{field.name}"] for field in dataclasses.fields(Grips)))
-    plain = {
-        name: value if value.ndim else value.item()
-        for name, value in values.items()
-        if not name.startswith("grips.")
-    }
-    return State(**plain, grips=grips)
+def _single(parts) -> NDArray[np.float32]:
+    return np.concatenate([np.asarray(part, np.float32) for part in parts])
 
 
 def open_cache(folder: str | os.PathLike) -> Cache:

@@ -13,9 +13,9 @@ from jellycage.sim.bake.exports import Export, write_export
 from jellycage.sim.bake.preview import check_preview, write_preview
 from jellycage.sim.bake.report import write_report
 from jellycage.sim.errors import SettingsError
-from jellycage.sim.scene.build import Shot, build_shot
-from jellycage.sim.scene.rigid_run import write_motion_file
+from jellycage.sim.scene.build import build_shot
 from jellycage.sim.scene.scene_file import SceneFile
+from jellycage.sim.scene.shot import Shot, write_motion_file
 from jellycage.toolkit.atomic_file import check_writable
 
 STEP_SECONDS = 0.5  # a frame that takes longer is reported on in between
@@ -115,10 +115,8 @@ def _write_motions(job: Job, shot: Shot, result: Bake) -> list[Path]:
     written = []
     for number, entry in enumerate(job.scene.ragdolls):
         for path in entry.motion:
-            motion = shot.rigid.motion(number, *result.track)
-            write_motion_file(
-                shot.rigid.dolls[number], motion, path, up_axis=job.scene.output.up_axis
-            )
+            motion = shot.motion(number, result.poses)
+            write_motion_file(shot.dolls[number], motion, path, up_axis=job.scene.output.up_axis)
             written.append(path)
     return written
 
@@ -172,7 +170,7 @@ def _facts(job: Job, shot: Shot, result: Bake, written: list[Path], seconds: flo
         else None,
         "solver": _solver(shot),
         "elements": sum(len(body.elements.corners) for body in shot.scene.bodies),
-        "rigid_bodies": 0 if result.track is None else result.track[0].shape[1],
+        "rigid_bodies": shot.rigid_rows[-1].stop if shot.rigid_rows else 0,
         "warnings": list(shot.notes),
         "cache": str(job.cache),
         "output": [str(path) for path in written] or [str(job.cache)],
@@ -187,8 +185,8 @@ def _solver(shot: Shot) -> str:
     if shot.scene.bodies:
         most = shot.scene.solver.newton_iterations
         words.append(f"implicit Euler, at most {most} Newton steps")
-    if shot.rigid is not None:
-        settings = shot.rigid.settings
+    if shot.scene.has_rigid:
+        settings = shot.scene.rigid_solver
         words.append(
             f"rigid bodies at {settings.substeps} substeps of {settings.iterations} iterations"
         )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from jellycage.sim.bake.cache import Cache
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.export.frames import ExportMesh
-from jellycage.sim.scene.build import Shot
+from jellycage.sim.scene.shot import Shot
 from jellycage.sim.shapes.colliders import Box, Capsule, Collider, Plane, Sphere
 from jellycage.sim.shapes.static_mesh import StaticMesh
 from jellycage.toolkit.picture.camera import camera_around
@@ -50,8 +50,12 @@ def write_preview(
     """Draw the frames of a finished bake."""
     facts = cache.facts
     animation = Animation(
-        *(cache.meshes, facts.frames, facts.fps, cache.frame, shot.scene.colliders),
-        () if shot.rigid is None else shot.rigid.meshes,
+        cache.meshes,
+        facts.frames,
+        facts.fps,
+        cache.frame,
+        shot.scene.colliders,
+        shot.scene.meshes,
     )
     draw_animation(path, animation, progress=progress)
 

@@ -316,6 +316,12 @@ class RigidWorld:
         """How well joints and rods hold now."""
         return residuals(self.state, self.joints, self.rods)
 
+    def potential_energy(self) -> float:
+        """Potential energy of the bodies [J]."""
+        n = self.moving
+        mass = 1.0 / self.arrays.inverse_mass[:n]
+        return -float((mass[:, None] * self.state.p[:n] * self.gravity).sum())
+
     def energy(self) -> float:
         """Kinetic and potential energy of the bodies [J]; springs are not counted."""
         n, a = self.moving, self.arrays

@@ -8,12 +8,9 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
 from jellycage.sim.errors import SceneError
@@ -22,12 +19,13 @@ from jellycage.sim.export.pc2 import read_pc2
 from jellycage.sim.maths.keyed import Keyed
 from jellycage.sim.maths.quaternions import turn_to
 from jellycage.sim.maths.quaternions_kernels import quaternion_of
-from jellycage.sim.scene.build_rigid import build_rigid_shot
+from jellycage.sim.scene.build_rigid import build_rigid
 from jellycage.sim.scene.entries import BodyEntry, ColliderEntry, euler_matrix, is_keyed
-from jellycage.sim.scene.rigid_run import RigidShot
 from jellycage.sim.scene.scene import Scene
 from jellycage.sim.scene.scene_file import SceneFile
 from jellycage.sim.scene.selections import Selections
+from jellycage.sim.scene.shot import Shot
+from jellycage.sim.scene.surfaces import EmbeddedSurface
 from jellycage.sim.shapes.colliders import Box, Capsule, Collider, Motion, Plane, Sphere
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.loads import Force, Impulse, PositionChange, VelocityChange
@@ -51,68 +49,6 @@ from jellycage.toolkit.version import VERSION
 CHANGES = {"impulse": Impulse, "velocity": VelocityChange, "position": PositionChange}
 
 
-@dataclass(frozen=True, eq=False)
-class Skin:
-    """What is seen of a body and written to files: every vertex of its mesh in the order of the file."""
-
-    mesh: ExportMesh
-    nodes: NDArray[np.int32]
-    """Cage nodes of each vertex, shape (v, a)."""
-    weights: NDArray[np.float64]
-    """Their weights, shape (v, a)."""
-    offset: NDArray[np.float64]
-    """What is added [m], shape (v, 3): zero but for vertices without a face, which follow the nearest that has one."""
-    smooth: csr_matrix | None = None
-    """Weights of all nodes to be seen by, shape (v, n); None: it is seen as it collides."""
-
-    def positions(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Vertices carried by node positions x (n, 3), shape (v, 3) [m]."""
-        return self.velocities(x) + self.offset
-
-    def velocities(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Vertex velocities of node velocities v (n, 3), shape (v, 3) [m/s]."""
-        return self._colliding(v) if self.smooth is None else self.smooth @ v
-
-    def smooth_distance(self, x: NDArray[np.float64]) -> float:
-        """How far a vertex is seen from where it collides, at most [m]."""
-        if self.smooth is None:
-            return 0.0
-        return float(np.linalg.norm(self.smooth @ x - self._colliding(x), axis=1).max(initial=0.0))
-
-    def _colliding(self, x):
-        return np.einsum("va,vai->vi", self.weights, x[self.nodes])
-
-
-@dataclass(frozen=True, eq=False)
-class Shot:
-    """What `bake` needs."""
-
-    scene: Scene
-    skins: tuple[Skin, ...]
-    """Of each body."""
-    frames: tuple[int, int]
-    """First, which is the start, and last."""
-    fps: float
-    substeps: int
-    digest: str
-    """Of everything that decides the result: 64 hexadecimal digits."""
-    notes: tuple[str, ...] = ()
-    """What a user should know, in sentences: the stiffness that a preset came to, what was repaired."""
-    rigid: RigidShot | None = None
-    """Ragdolls and rigid bodies, if there are any."""
-
-    @property
-    def meshes(self) -> list[ExportMesh]:
-        """Everything that is written to files: soft bodies, ragdolls, rigid bodies."""
-        rigid = [] if self.rigid is None else self.rigid.export_meshes
-        return [*(skin.mesh for skin in self.skins), *rigid]
-
-    @cached_property
-    def dt(self) -> float:
-        """Length of a step [s]."""
-        return 1.0 / (self.fps * self.substeps)
-
-
 def build_shot(scene: SceneFile, *, progress: Callable[[str, float], None] | None = None) -> Shot:
     """Read and cage what a scene file names. progress is called as progress(stage, fraction)."""
     report = progress or (lambda stage, fraction: None)
@@ -129,12 +65,28 @@ def build_shot(scene: SceneFile, *, progress: Callable[[str, float], None] | Non
         bodies.append(body)
         skins.append(skin)
         notes += [f"{entry.name}: {sentence}" for sentence in said]
-    colliders = [_collider(entry, clock) for entry in scene.colliders if entry.kind != "mesh"]
-    rigid, said = build_rigid_shot(scene, colliders)
+    rigid = build_rigid(scene)
     return Shot(
-        Scene(bodies, scene.gravity, scene.wind, scene.solver_settings, colliders),
-        *(tuple(skins), scene.frames, scene.fps, _substeps(scene, bodies), scene_digest(scene)),
-        *((*notes, *said), rigid),
+        scene=Scene(
+            bodies,
+            scene.gravity,
+            scene.wind,
+            scene.solver_settings,
+            [_collider(entry, clock) for entry in scene.colliders if entry.kind != "mesh"],
+            rigid_bodies=rigid.bodies,
+            ragdolls=[doll.ragdoll for doll in rigid.dolls],
+            entering=[clock.seconds(doll.transition) for doll in rigid.dolls],
+            meshes=rigid.meshes,
+            rigid_solver=scene.rigid_settings,
+        ),
+        frames=scene.frames,
+        fps=scene.fps,
+        substeps=_substeps(scene, bodies),
+        skins=tuple(skins),
+        dolls=tuple(rigid.dolls),
+        surfaces=tuple(rigid.surfaces),
+        digest=scene_digest(scene),
+        notes=(*notes, *rigid.notes),
     )
 
 
@@ -364,7 +316,7 @@ def _product(a, b):
     return np.concatenate([[aw * bw - av @ bv], aw * bv + bw * av + np.cross(av, bv)])
 
 
-def _skin(asset: Asset, source, entry: BodyEntry, turned) -> Skin:
+def _skin(asset: Asset, source, entry: BodyEntry, turned) -> EmbeddedSurface:
     """Every vertex of the source in its order; those of faces hang in the cage, others on the nearest of them."""
     count = len(source)
     row = np.full(count, -1)
@@ -388,4 +340,6 @@ def _skin(asset: Asset, source, entry: BodyEntry, turned) -> Skin:
     smooth = None
     if entry.surface != "barycentric":
         smooth = smooth_embedding(asset, entry.surface).matrix[row]
-    return Skin(mesh, frozen(nodes.astype(np.int32)), frozen(weights), frozen(offset), smooth)
+    return EmbeddedSurface(
+        mesh, frozen(nodes.astype(np.int32)), frozen(weights), frozen(offset), smooth
+    )

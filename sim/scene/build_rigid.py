@@ -1,8 +1,8 @@
 """From the entries of a scene file to what is simulated of ragdolls and rigid bodies."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from jellycage.sim.ragdoll.ragdoll import RagdollSettings, build_ragdoll
 from jellycage.sim.rigid.body import RigidBody
 from jellycage.sim.scene.entries import ColliderEntry, euler_matrix
 from jellycage.sim.scene.rigid_entries import RagdollEntry, RigidEntry
-from jellycage.sim.scene.rigid_run import RigidShot
 from jellycage.sim.scene.scene_file import SceneFile
 from jellycage.sim.scene.surfaces import (
     CarriedSurface,
@@ -23,7 +22,6 @@ from jellycage.sim.scene.surfaces import (
     body_surface,
     ragdoll_surface,
 )
-from jellycage.sim.shapes.colliders import Collider
 from jellycage.sim.shapes.shapes import Box, Capsule, Hull, Shape, Sphere
 from jellycage.sim.shapes.static_mesh import StaticMesh
 from jellycage.toolkit.arrays import frozen
@@ -32,40 +30,44 @@ from jellycage.toolkit.mesh.mesh_io import read_mesh
 APART = "soft bodies and rigid ones, ragdolls included, do not feel each other"
 
 
-def build_rigid_shot(
-    scene: SceneFile, colliders: Sequence[Collider]
-) -> tuple[RigidShot | None, list[str]]:
-    """(ragdolls and rigid bodies of a scene among its colliders, or None if it has none; notes)."""
+@dataclass(eq=False)
+class RigidThings:
+    """Ragdolls, rigid bodies and meshes of a scene, how they are seen, and what a user should know about them."""
+
+    dolls: list[RagdollSurface] = field(default_factory=list)
+    bodies: list[RigidBody] = field(default_factory=list)
+    surfaces: list[CarriedSurface] = field(default_factory=list)
+    """Of each body."""
+    meshes: list[StaticMesh] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def build_rigid(scene: SceneFile) -> RigidThings:
+    """Read what is rigid in a scene file; colliders that are meshes are only there for rigid things."""
+    built = RigidThings()
     walls = [entry for entry in scene.colliders if entry.kind == "mesh"]
-    notes = []
     if walls and scene.bodies:
         names = ", ".join(entry.name for entry in walls)
-        notes.append(f"{names}: soft bodies pass through colliders that are meshes")
+        built.notes.append(f"{names}: soft bodies pass through colliders that are meshes")
     if not (scene.ragdolls or scene.rigids):
-        return None, notes
+        return built
     if scene.bodies:
-        notes.append(APART)
-    dolls, bodies, surfaces = [], [], []
+        built.notes.append(APART)
     for entry in scene.ragdolls:
         with _naming(entry.name):
             doll, said = _doll(scene, entry)
-        dolls.append(doll)
-        notes += [f"{entry.name}: {sentence}" for sentence in said]
+        built.dolls.append(doll)
+        built.notes += [f"{entry.name}: {sentence}" for sentence in said]
     for entry in scene.rigids:
         with _naming(entry.name):
             body, surface, said = _body(entry)
-        bodies.append(body)
-        surfaces.append(surface)
-        notes += [f"{entry.name}: {sentence}" for sentence in said]
-    meshes = []
+        built.bodies.append(body)
+        built.surfaces.append(surface)
+        built.notes += [f"{entry.name}: {sentence}" for sentence in said]
     for entry in walls:
         with _naming(entry.name):
-            meshes.append(_static_mesh(entry))
-    shot = RigidShot(
-        *(scene.frames, scene.fps, tuple(dolls), tuple(bodies), tuple(surfaces)),
-        *(tuple(colliders), tuple(meshes), scene.gravity, scene.rigid_settings),
-    )
-    return shot, notes
+            built.meshes.append(_static_mesh(entry))
+    return built
 
 
 @contextmanager

@@ -69,6 +69,7 @@ class RigidPart:
     def step(self, time: float, memory: Memory) -> Memory:
         """The memory a frame after a time [s]."""
         world, after = self.world_at(time, memory), time + 1.0 / self.fps
+        self.held = None  # a step that fails leaves the world anyhow
         if world is not None:
             world.step(1.0 / self.fps)
         if self.entered(after) != self.entered(time) or world is None:

@@ -1,10 +1,11 @@
-"""What is seen of rigid bodies and ragdolls: meshes that bodies or bones carry, ready to be drawn and exported."""
+"""What is seen: meshes that cages, bodies or bones carry, ready to be drawn and exported."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from jellycage.sim.export.frames import ExportMesh
 from jellycage.sim.maths import quaternions
@@ -14,6 +15,38 @@ from jellycage.sim.ragdoll.ragdoll import Ragdoll
 from jellycage.sim.rigid.body import RigidBody
 from jellycage.sim.shapes.shapes import vertices_and_faces
 from jellycage.toolkit.arrays import frozen
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddedSurface:
+    """What is seen of a soft body and written to files: every vertex of its mesh in the order of the file."""
+
+    mesh: ExportMesh
+    nodes: NDArray[np.int32]
+    """Cage nodes of each vertex, shape (v, a)."""
+    weights: NDArray[np.float64]
+    """Their weights, shape (v, a)."""
+    offset: NDArray[np.float64]
+    """What is added [m], shape (v, 3): zero but for vertices without a face, which follow the nearest that has one."""
+    smooth: csr_matrix | None = None
+    """Weights of all nodes to be seen by, shape (v, n); None: it is seen as it collides."""
+
+    def positions(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Vertices carried by node positions x (n, 3), shape (v, 3) [m]."""
+        return self.velocities(x) + self.offset
+
+    def velocities(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Vertex velocities of node velocities v (n, 3), shape (v, 3) [m/s]."""
+        return self._colliding(v) if self.smooth is None else self.smooth @ v
+
+    def smooth_distance(self, x: NDArray[np.float64]) -> float:
+        """How far a vertex is seen from where it collides, at most [m]."""
+        if self.smooth is None:
+            return 0.0
+        return float(np.linalg.norm(self.smooth @ x - self._colliding(x), axis=1).max(initial=0.0))
+
+    def _colliding(self, x):
+        return np.einsum("va,vai->vi", self.weights, x[self.nodes])
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,7 @@ class System:
 
     @cached_property
     def hourglass(self) -> Hourglass | None:
-        """Hourglass control of the one-point hexes of all members, without rows if there are none; None without hexes."""
+        """Hourglass control of all one-point hexes, without rows if there are none; None without hexes."""
         if self.hexes is None:
             return None
         found = [
