@@ -12,6 +12,8 @@ from typing import Any
 import click
 
 from jellycage.sim.cli_ragdoll import ragdoll
+from jellycage.sim.export.writers import WRITERS
+from jellycage.sim.schema.schema import listed
 from jellycage.toolkit import cli as toolkit_cli
 from jellycage.toolkit.cli import FILE, main
 from jellycage.toolkit.console import Console, Progress, console_of, progress_of, talk_options
@@ -23,6 +25,7 @@ main.help = main.help.replace(
 )
 SCENE_SUFFIXES = (".toml", ".json")
 BAKE_SUFFIX = ".bake"
+OUTPUTS = [f"x{suffix} ({row.name})" for suffix, row in WRITERS.items()]
 PLAIN_LINES = 10  # of progress in plain mode
 main.add_command(ragdoll)
 
@@ -74,7 +77,7 @@ def bake_options(command):
             "outputs",
             type=FILE,
             multiple=True,
-            help="x.abc, x.pc2, x.mdd, x.obj (a sequence) or a folder; may be given several times.",
+            help=f"{', '.join(OUTPUTS)} or a folder; may be given several times.",
         ),
         click.option("--cache", type=FILE, help="Folder of the bake (the output with .bake)."),
         click.option("--frames", type=FrameRange(), help="First and last frame, 1001-1096."),
@@ -186,7 +189,9 @@ def check(context, source):
     console.result(facts, "\n  ".join([f"{source}: can be baked", *notes]))
 
 
-@main.command()
+@main.command(
+    help=f"Turn an asset into .vtk, .vtu, .msh or .obj, or a bake folder into {listed(WRITERS)}."
+)
 @click.argument("source", metavar="IN", type=FILE)
 @click.argument("target", metavar="OUT", type=FILE)
 @click.option("--up-axis", type=click.Choice(["Y", "Z"]), help="Of the files of a bake.")
@@ -194,7 +199,7 @@ def check(context, source):
 @talk_options
 @click.pass_context
 def convert(context, source, target, up_axis, scale):
-    """Turn an asset into .vtk, .vtu, .msh or .obj, or a bake folder into .abc, .pc2, .mdd or .obj."""
+    """Write an asset or a bake as files of other programs."""
     if not source.is_dir():
         context.invoke(toolkit_cli.convert, source=source, target=target)
         return
