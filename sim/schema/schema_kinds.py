@@ -356,3 +356,6 @@ class FrameRange(Kind):
         if not self.pair.holds(value) or value[0] > value[1]:
             raise place.wrong(self.expected, value)
         return tuple(value)
+
+    def described(self):
+        return {**self.pair.described(), **super().described()}

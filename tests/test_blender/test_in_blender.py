@@ -18,7 +18,7 @@ ARGUMENTS = {
 }
 CLAIMING = (
     *("installing.py", "dropping.py", "results.py", "keeping_caches.py", "failing.py"),
-    *("scene_truth.py", "panels.py", "registering.py", "ragdolls.py"),
+    *("scene_truth.py", "panels.py", "properties.py", "registering.py", "ragdolls.py"),
 )
 
 
