@@ -220,7 +220,7 @@ def a_bake_that_runs_can_be_stopped():
     built_cube()
     running = addon("running")
     running.current = run()
-    run().text, run().fraction, run().eta = "Compiling, first time only", 0.25, 4000.0
+    run().text, run().fraction, run().eta = "Compiling, first run only", 0.25, 4000.0
     assert next_step() == "Working. ESC stops"
     drawn = draw_all()
     assert "jellycage.stop" in drawn.operators and "jellycage.resume" not in drawn.operators
