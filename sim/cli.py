@@ -99,11 +99,11 @@ def bake_options(command):
 @main.command()
 @click.argument("scene", type=FILE)
 @bake_options
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="For everything random.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), hidden=True, expose_value=False)
 @click.option("--dry-run", is_flag=True, help="Build everything, say what it is, bake nothing.")
 @talk_options
 @click.pass_context
-def bake(context, scene, dry_run, seed, **options):
+def bake(context, scene, dry_run, **options):
     """Simulate SCENE (.toml or .json) and write it to files.
 
     Frames go to a cache folder as they are finished. Ctrl-C keeps them, and
@@ -113,8 +113,6 @@ def bake(context, scene, dry_run, seed, **options):
 
     console = console_of(context)
     entry = read_scene_file(scene)
-    if seed is not None:
-        entry = dataclasses.replace(entry, seed=seed)
     if dry_run:
         _describe(console, _changed(entry, options), scene)
         return

@@ -131,7 +131,6 @@ class Recording:
             "frames": list(self.frames),
             "fps": scene.render.fps / scene.render.fps_base,
             "quality": scene.jellycage.quality.lower(),
-            "seed": scene.jellycage.seed,
             "gravity": gravity,
             "body": [self._body(obj) for obj in self.bodies],
             "collider": [*self._ground(), *map(self._collider, self.colliders)],

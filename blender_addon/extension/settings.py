@@ -53,7 +53,7 @@ BODY = (
 
 VECTORS = ("velocity", "spin")
 COLLIDER = ("role", "shape", "collider_friction")
-SCENE = ("quality", "seed", "ground", "ground_height", "ground_friction")
+SCENE = ("quality", "ground", "ground_height", "ground_friction")
 
 
 SHAPES = [
@@ -267,7 +267,6 @@ class JellycageScene(bpy.types.PropertyGroup):
         min=FRAMES["min"],
         max=FRAMES["max"],
     )
-    seed: IntProperty(name="Seed", description="For everything random", default=0, min=0)
     ground: EnumProperty(
         name="Ground",
         items=[

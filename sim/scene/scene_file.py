@@ -71,7 +71,9 @@ class SceneFile:
     substeps: int | None = key(
         Whole(1, 1000), "Steps per frame; left out: by size and quality.", None, example=4
     )
-    seed: int = key(Whole(0, 2**32 - 1), "For everything random.", 0)
+    seed: int = key(
+        Whole(0, 2**32 - 1), "No effect, as nothing is random; older scenes have it.", 0
+    )
     quality: str = key(
         Choice(tuple(QUALITIES)),
         "Chooses resolution, substeps and newton_iterations where they are left out.",

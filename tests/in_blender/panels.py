@@ -254,6 +254,14 @@ def changed_settings_are_noticed_and_delete_nothing():
 
 
 @claim
+def a_bake_of_before_with_a_seed_is_not_outdated():
+    obj = baked_cube()
+    kept = obj.jellycage.baked_settings
+    obj.jellycage.baked_settings = kept.replace('"ground":', '"seed": 5, "ground":')
+    assert obj.jellycage.baked_settings != kept and next_step() == "Press Space to play"
+
+
+@claim
 def an_error_is_shown_with_a_button_that_copies_the_log():
     built_cube()
     running = addon("running")

@@ -29,7 +29,7 @@ CHOICES = {
 VECTORS = {"velocity": "body.velocity", "spin": "body.spin"}
 OF_THE_PANEL = {
     *("fit", "units", "paint_group", "use_own_motion", "pin_group", "role", "shape"),
-    *("ground", "ground_height", "seed"),
+    *("ground", "ground_height"),
 }
 """Settings that a scene file says in another way, or not at all."""
 
