@@ -60,8 +60,8 @@ BLENDER_VERSIONS = {"cp311": (None, "5.1.0"), "cp313": ("5.1.0", None)}
 """Blenders (from, up to) with a Python: a zip for one Python must not be installed in the others."""
 
 REQUIRED = (
-    *("schema_version", "id", "name", "tagline", "version", "type", "maintainer", "license"),
-    *("blender_version_min", "platforms", "wheels"),
+    *"schema_version id name tagline version type maintainer license".split(),
+    *"blender_version_min platforms wheels".split(),
 )
 LONGEST_TEXT = 64  # of the tagline and of every reason for a permission
 TABLES_CODE = """
@@ -339,7 +339,8 @@ def main(arguments: list[str] | None = None) -> int:
         abis = chosen("--abi", options.abi, PINNED)
         for platform in chosen("--platform", options.platform, PLATFORM_TAGS):
             path = build(
-                *(platform, abis),
+                platform,
+                abis,
                 output=options.output,
                 wheel_folder=options.wheels,
                 extension=options.extension,

@@ -4,6 +4,7 @@ Every command loads what it needs when it runs, so that --help stays fast.
 """
 
 import dataclasses
+import json
 import re
 import sys
 from pathlib import Path
@@ -38,8 +39,6 @@ class BakeProgress:
 
     def __call__(self, line: dict[str, Any]) -> None:
         if self.mode == "json":
-            import json
-
             click.echo(json.dumps(plain(line)), err=True)
         elif line["event"] == "stage":
             self.progress(line["stage"], line["fraction"])
@@ -50,10 +49,8 @@ class BakeProgress:
             tenth = int(PLAIN_LINES * line["fraction"])
             if tenth > self.shown:
                 self.shown = tenth
-                text = (
-                    f"baked frame {line['frame']}, {line['fraction']:.0%}, {line['eta']:.0f} s left"
-                )
-                click.echo(text, err=True)
+                done, left = f"{line['fraction']:.0%}", f"{line['eta']:.0f} s left"
+                click.echo(f"baked frame {line['frame']}, {done}, {left}", err=True)
 
 
 class FrameRange(click.ParamType):
@@ -332,9 +329,8 @@ def _run(context, console: Console, scene, options) -> dict[str, Any]:
         for helper in helpers:
             if helper is not None and helper.poll() is None:
                 helper.kill()
-    for sentence in facts["warnings"]:
-        if console.verbose:
-            click.echo(sentence, err=True)
+    for sentence in facts["warnings"] if console.verbose else ():
+        click.echo(sentence, err=True)
     return facts
 
 
@@ -345,6 +341,8 @@ def _describe(console: Console, scene, path):
 
     with progress_of(console) as progress:
         shot = build_shot(scene, progress=progress)
+    frame_count = shot.frames[1] - shot.frames[0] + 1
+    vertices = [mesh.vertex_count for mesh in shot.meshes]
     facts = {
         "scene": str(path),
         "frames": list(shot.frames),
@@ -352,11 +350,10 @@ def _describe(console: Console, scene, path):
         "substeps": shot.substeps,
         "elements": [len(body.elements.corners) for body in shot.scene.bodies],
         "rigid_bodies": 0 if shot.rigid is None else len(RigidRun(shot.rigid).poses()[0]),
-        "vertices": [mesh.vertex_count for mesh in shot.meshes],
-        "bytes": 12 * sum(mesh.vertex_count for mesh in shot.meshes)
-        * (shot.frames[1] - shot.frames[0] + 1),
+        "vertices": vertices,
+        "bytes": 12 * sum(vertices) * frame_count,
         "warnings": list(shot.notes),
-    }  # fmt: skip
+    }
     lines = [f"{name:9s} {value}" for name, value in facts.items() if name != "warnings"]
     console.result(facts, "\n".join([*lines, *facts["warnings"]]))
 
