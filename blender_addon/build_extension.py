@@ -6,6 +6,7 @@
     *.py                     the add-on, from extension/
     vendor/jellycage/        what the worker imports, in a process of its own
     vendor/presets.json      presets and qualities for the panel, which must not import sim
+    vendor/schema.json       keys of scene files, with limits and sentences, and file formats, for the panel too
     sample_meshes/           the mesh of the demo
     wheels/                  numba, llvmlite and scipy as wheels.lock has them
 
@@ -13,6 +14,7 @@ The same sources and wheels give the same bytes. A zip appears whole and checked
 """
 
 import argparse
+import json
 import re
 import subprocess
 import sys
@@ -58,17 +60,22 @@ BLENDER_VERSIONS = {"cp311": (None, "5.1.0"), "cp313": ("5.1.0", None)}
 """Blenders (from, up to) with a Python: a zip for one Python must not be installed in the others."""
 
 REQUIRED = (
-    *("schema_version", "id", "name", "tagline", "version", "type", "maintainer", "license"),
-    *("blender_version_min", "platforms", "wheels"),
+    *"schema_version id name tagline version type maintainer license".split(),
+    *"blender_version_min platforms wheels".split(),
 )
 LONGEST_TEXT = 64  # of the tagline and of every reason for a permission
-PRESETS_CODE = """
+TABLES_CODE = """
 import json, dataclasses
+from jellycage.sim.export.writers import WRITERS
+from jellycage.sim.scene.scene_file import scene_schema
 from jellycage.sim.soft.presets import PRESETS, QUALITIES
-tables = {"presets": PRESETS, "qualities": QUALITIES}
+presets = {name: dataclasses.asdict(row) for name, row in PRESETS.items()}
+qualities = {name: dataclasses.asdict(row) for name, row in QUALITIES.items()}
+writers = {suffix: {"name": row.name, "sentence": row.sentence} for suffix, row in WRITERS.items()}
 print(json.dumps({
-    key: {name: dataclasses.asdict(row) for name, row in table.items()} for key, table in tables.items()
-}, indent=2))
+    "presets.json": {"presets": presets, "qualities": qualities},
+    "schema.json": {"scene": scene_schema(), "writers": writers},
+}))
 """
 """In a process of its own: nothing in this folder imports sim."""
 
@@ -108,27 +115,32 @@ def plain_files(folder: Path) -> list[tuple[str, Path]]:
 
 
 def vendored_files() -> Files:
-    """The modules that the worker imports, and the presets."""
+    """The modules that the worker imports, and the tables of the panel."""
     files: Files = {}
     for package, folder in PACKAGES.items():
         for name, path in plain_files(ROOT / folder):
             is_wanted = package == "jellycage" or f"{folder}/{name}" not in LEFT_OUT
             if path.suffix == ".py" and is_wanted:
                 files[f"vendor/{package}/{name}"] = path
-    return {**files, "vendor/presets.json": presets_json()}
+    return {**files, **table_files()}
 
 
 @cache
-def presets_json() -> bytes:
-    """Presets and qualities as JSON: {"presets": {name: {...}}, "qualities": {name: {...}}}."""
-    command = [sys.executable, "-I", "-c", PRESETS_CODE]
+def table_files() -> Files:
+    """What the panel knows of the simulator, as JSON.
+
+    presets.json: {"presets": {name: {...}}, "qualities": {name: {...}}}; schema.json: {"scene": `scene_schema()`,
+    "writers": {suffix: {"name", "sentence"}}}.
+    """
+    command = [sys.executable, "-I", "-c", TABLES_CODE]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise BuildError(
-            f"jellycage.sim.soft.presets cannot be imported ({reason}); run this with .venv/bin/python"
+            f"jellycage.sim cannot be imported ({reason}); run this with .venv/bin/python"
         )
-    return done.stdout.replace("\r\n", "\n").encode()
+    tables = json.loads(done.stdout)
+    return {f"vendor/{name}": f"{json.dumps(tables[name], indent=2)}\n".encode() for name in tables}
 
 
 def sample_files() -> Files:
@@ -234,7 +246,7 @@ def check_zip(path: Path, version: str) -> None:
     for name in sorted(listed ^ present):
         said = "listed in the manifest but not there" if name in listed else "not in the manifest"
         raise BuildError(f"{path.name}: {name}: {said}; remove wheels from the extension's folder")
-    for name in ("__init__.py", "LICENSE", "vendor/jellycage/sim/worker.py", "vendor/presets.json"):
+    for name in ("__init__.py", "LICENSE", "vendor/jellycage/sim/worker.py", *table_files()):
         if name not in names:
             raise BuildError(f"{path.name}: {name}: missing; take a complete checkout")
 
@@ -327,7 +339,8 @@ def main(arguments: list[str] | None = None) -> int:
         abis = chosen("--abi", options.abi, PINNED)
         for platform in chosen("--platform", options.platform, PLATFORM_TAGS):
             path = build(
-                *(platform, abis),
+                platform,
+                abis,
                 output=options.output,
                 wheel_folder=options.wheels,
                 extension=options.extension,

@@ -34,8 +34,10 @@ PINNED = {
 # What runs wherever Blender runs (glibc 2.28, macOS 12): of several wheels the first tag wins, the oldest system.
 PLATFORM_TAGS = {
     "linux-x64": (
-        *("manylinux2014_x86_64", "manylinux_2_17_x86_64"),
-        *("manylinux_2_27_x86_64", "manylinux_2_28_x86_64"),
+        "manylinux2014_x86_64",
+        "manylinux_2_17_x86_64",
+        "manylinux_2_27_x86_64",
+        "manylinux_2_28_x86_64",
     ),
     "windows-x64": ("win_amd64",),
     "macos-arm64": ("macosx_11_0_arm64", "macosx_12_0_arm64"),

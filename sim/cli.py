@@ -4,6 +4,7 @@ Every command loads what it needs when it runs, so that --help stays fast.
 """
 
 import dataclasses
+import json
 import re
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 import click
 
 from jellycage.sim.cli_ragdoll import ragdoll
+from jellycage.sim.export.writers import WRITERS
+from jellycage.sim.schema.schema import listed
 from jellycage.toolkit import cli as toolkit_cli
 from jellycage.toolkit.cli import FILE, main
 from jellycage.toolkit.console import Console, Progress, console_of, progress_of, talk_options
@@ -23,6 +26,7 @@ main.help = main.help.replace(
 )
 SCENE_SUFFIXES = (".toml", ".json")
 BAKE_SUFFIX = ".bake"
+OUTPUTS = [f"x{suffix} ({row.name})" for suffix, row in WRITERS.items()]
 PLAIN_LINES = 10  # of progress in plain mode
 main.add_command(ragdoll)
 
@@ -35,8 +39,6 @@ class BakeProgress:
 
     def __call__(self, line: dict[str, Any]) -> None:
         if self.mode == "json":
-            import json
-
             click.echo(json.dumps(plain(line)), err=True)
         elif line["event"] == "stage":
             self.progress(line["stage"], line["fraction"])
@@ -47,10 +49,8 @@ class BakeProgress:
             tenth = int(PLAIN_LINES * line["fraction"])
             if tenth > self.shown:
                 self.shown = tenth
-                text = (
-                    f"baked frame {line['frame']}, {line['fraction']:.0%}, {line['eta']:.0f} s left"
-                )
-                click.echo(text, err=True)
+                done, left = f"{line['fraction']:.0%}", f"{line['eta']:.0f} s left"
+                click.echo(f"baked frame {line['frame']}, {done}, {left}", err=True)
 
 
 class FrameRange(click.ParamType):
@@ -74,7 +74,7 @@ def bake_options(command):
             "outputs",
             type=FILE,
             multiple=True,
-            help="x.abc, x.pc2, x.mdd, x.obj (a sequence) or a folder; may be given several times.",
+            help=f"{', '.join(OUTPUTS)} or a folder; may be given several times.",
         ),
         click.option("--cache", type=FILE, help="Folder of the bake (the output with .bake)."),
         click.option("--frames", type=FrameRange(), help="First and last frame, 1001-1096."),
@@ -96,11 +96,11 @@ def bake_options(command):
 @main.command()
 @click.argument("scene", type=FILE)
 @bake_options
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="For everything random.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), hidden=True, expose_value=False)
 @click.option("--dry-run", is_flag=True, help="Build everything, say what it is, bake nothing.")
 @talk_options
 @click.pass_context
-def bake(context, scene, dry_run, seed, **options):
+def bake(context, scene, dry_run, **options):
     """Simulate SCENE (.toml or .json) and write it to files.
 
     Frames go to a cache folder as they are finished. Ctrl-C keeps them, and
@@ -110,8 +110,6 @@ def bake(context, scene, dry_run, seed, **options):
 
     console = console_of(context)
     entry = read_scene_file(scene)
-    if seed is not None:
-        entry = dataclasses.replace(entry, seed=seed)
     if dry_run:
         _describe(console, _changed(entry, options), scene)
         return
@@ -186,7 +184,9 @@ def check(context, source):
     console.result(facts, "\n  ".join([f"{source}: can be baked", *notes]))
 
 
-@main.command()
+@main.command(
+    help=f"Turn an asset into .vtk, .vtu, .msh or .obj, or a bake folder into {listed(WRITERS)}."
+)
 @click.argument("source", metavar="IN", type=FILE)
 @click.argument("target", metavar="OUT", type=FILE)
 @click.option("--up-axis", type=click.Choice(["Y", "Z"]), help="Of the files of a bake.")
@@ -194,7 +194,7 @@ def check(context, source):
 @talk_options
 @click.pass_context
 def convert(context, source, target, up_axis, scale):
-    """Turn an asset into .vtk, .vtu, .msh or .obj, or a bake folder into .abc, .pc2, .mdd or .obj."""
+    """Write an asset or a bake as files of other programs."""
     if not source.is_dir():
         context.invoke(toolkit_cli.convert, source=source, target=target)
         return
@@ -329,9 +329,8 @@ def _run(context, console: Console, scene, options) -> dict[str, Any]:
         for helper in helpers:
             if helper is not None and helper.poll() is None:
                 helper.kill()
-    for sentence in facts["warnings"]:
-        if console.verbose:
-            click.echo(sentence, err=True)
+    for sentence in facts["warnings"] if console.verbose else ():
+        click.echo(sentence, err=True)
     return facts
 
 
@@ -342,6 +341,8 @@ def _describe(console: Console, scene, path):
 
     with progress_of(console) as progress:
         shot = build_shot(scene, progress=progress)
+    frame_count = shot.frames[1] - shot.frames[0] + 1
+    vertices = [mesh.vertex_count for mesh in shot.meshes]
     facts = {
         "scene": str(path),
         "frames": list(shot.frames),
@@ -349,11 +350,10 @@ def _describe(console: Console, scene, path):
         "substeps": shot.substeps,
         "elements": [len(body.elements.corners) for body in shot.scene.bodies],
         "rigid_bodies": 0 if shot.rigid is None else len(RigidRun(shot.rigid).poses()[0]),
-        "vertices": [mesh.vertex_count for mesh in shot.meshes],
-        "bytes": 12 * sum(mesh.vertex_count for mesh in shot.meshes)
-        * (shot.frames[1] - shot.frames[0] + 1),
+        "vertices": vertices,
+        "bytes": 12 * sum(vertices) * frame_count,
         "warnings": list(shot.notes),
-    }  # fmt: skip
+    }
     lines = [f"{name:9s} {value}" for name, value in facts.items() if name != "warnings"]
     console.result(facts, "\n".join([*lines, *facts["warnings"]]))
 

@@ -2,22 +2,25 @@
 
 from collections.abc import Sequence
 
+from jellycage.toolkit import errors
+from jellycage.toolkit.errors import ExitCode
+
 
 class SimError(Exception):
     """Base of every error that the simulator raises on purpose; its text is one line with a remedy."""
 
-    exit_code = 3
+    exit_code = ExitCode.BAD_INPUT
     """Of a command that ends in it."""
 
 
-class SettingsError(SimError, ValueError):
+class SettingsError(SimError, errors.SettingsError):
     """A setting of a body, a pin, a load or the solver is out of range; the text says what is allowed."""
 
 
 class SolverError(SimError):
     """The mathematics failed; the text names the frame, the substep and the cause."""
 
-    exit_code = 4
+    exit_code = ExitCode.SOLVER_FAILED
     body: int | None = None
     """Number of the soft body that failed."""
     substep: int | None = None
@@ -43,4 +46,4 @@ class CacheError(SimError):
 class Cancelled(SimError):
     """Somebody asked to stop; finished frames are kept."""
 
-    exit_code = 130
+    exit_code = ExitCode.INTERRUPTED

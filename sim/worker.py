@@ -5,7 +5,7 @@
 The job is an object with a `task`; relative paths in it start at the job's folder.
 
     bake      (or no task) `scene` (a scene as in a scene file, or the path of one) and `cache` (a folder); optionally
-              `exports` (a list of {path, up_axis, scale, body, placements}, see `export.files.Export`), `preview`,
+              `exports` (a list of {path, up_axis, scale, body, placements}, see `sim.bake.exports.Export`), `preview`,
               `report`, `velocities`, `resume` and `force`
     cage      `mesh`, `asset` (.npz to write) and `settings`, see `jellycage.toolkit.prepare.CageSettings`
     export    `cache` and `exports`; with `partial` as far as it was baked
@@ -29,10 +29,9 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from jellycage.sim.errors import SceneError, SimError
-from jellycage.toolkit.errors import ToolkitError
+from jellycage.sim.errors import SceneError
+from jellycage.toolkit.errors import ExitCode, exit_code
 
-OK, INTERNAL, BAD_INPUT, INPUT_OUTPUT, INTERRUPTED = 0, 1, 3, 5, 130
 KEYS = {
     "bake": ("scene", "cache", "exports", "preview", "report", "velocities", "resume", "force"),
     "cage": ("mesh", "asset", "settings", "patches"),
@@ -40,17 +39,6 @@ KEYS = {
     "check": (),
 }
 NEEDED = {"scene": dict | str, "cache": str, "mesh": str, "asset": str, "settings": dict}
-
-
-def exit_code(error: BaseException) -> int:
-    """The exit code that stands for an error."""
-    if isinstance(error, SimError):
-        return error.exit_code
-    if isinstance(error, ToolkitError):
-        return BAD_INPUT
-    if isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED
-    return INPUT_OUTPUT if isinstance(error, OSError) else INTERNAL
 
 
 def read_job(path: str | Path):
@@ -148,9 +136,8 @@ def main(arguments: list[str] | None = None) -> int:
             raise SceneError(
                 "expected one argument, the path of a job; see the head of sim/worker.py"
             )
-        from jellycage.sim.bake.job import COMPILING
         from jellycage.sim.warm_up import start_warm_up
-        from jellycage.toolkit.compile_kernels import is_compiled
+        from jellycage.toolkit.compile_kernels import COMPILING, is_compiled
         from jellycage.toolkit.json_values import plain
 
         job = read_job(arguments[0])
@@ -169,10 +156,10 @@ def main(arguments: list[str] | None = None) -> int:
         emit({"event": "done", **plain(facts)})
         while any(helper.poll() is None for helper in helpers) and not stop.wait(0.1):
             pass  # what they compile is for the next job
-        return OK
+        return ExitCode.OK
     except BaseException as error:
         code = exit_code(error)
-        if code == INTERNAL:
+        if code == ExitCode.INTERNAL:
             traceback.print_exc(file=sys.stderr)
         message = " ".join(str(error).split()) or type(error).__name__
         emit({"event": "error", "message": message, "code": code})

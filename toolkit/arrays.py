@@ -13,31 +13,33 @@ def frozen(array: NDArray) -> NDArray:
     return result
 
 
-def as_points(points: ArrayLike, name: str, columns: int = 3) -> NDArray[np.float64]:
-    """Finite float64 points of shape (n, columns), read-only."""
+def as_points(
+    points: ArrayLike, name: str, columns: int = 3, *, error: type[Exception] = MeshError
+) -> NDArray[np.float64]:
+    """Finite float64 points of shape (n, columns), read-only. Raises `error` for others."""
     result = np.asarray(points, dtype=np.float64)
     if result.ndim != 2 or result.shape[1] != columns:
-        raise MeshError(f"{name}: expected an array of shape (n, {columns}), got {result.shape}")
+        raise error(f"{name}: expected an array of shape (n, {columns}), got {result.shape}")
     broken = int((~np.isfinite(result).all(axis=1)).sum())
     if broken:
-        raise MeshError(
+        raise error(
             f"{name}: {broken} of {len(result)} are not finite (NaN or infinite); "
             "delete them or export the mesh again"
         )
     return frozen(result)
 
 
-def as_indices(indices: ArrayLike, columns: int, count: int, name: str) -> NDArray[np.int32]:
-    """Read-only int32 indices of shape (m, columns), every one in [0, count)."""
+def as_indices(
+    indices: ArrayLike, columns: int, count: int, name: str, *, error: type[Exception] = MeshError
+) -> NDArray[np.int32]:
+    """Read-only int32 indices of shape (m, columns), every one in [0, count). Raises `error` for others."""
     result = np.asarray(indices)
     if result.size == 0:
         result = result.reshape(0, columns)
     if result.ndim != 2 or result.shape[1] != columns:
-        raise MeshError(f"{name}: expected an array of shape (m, {columns}), got {result.shape}")
+        raise error(f"{name}: expected an array of shape (m, {columns}), got {result.shape}")
     if result.size and (result.min() < 0 or result.max() >= count):
-        raise MeshError(
-            f"{name}: indices must lie in [0, {count}), got {result.min()}..{result.max()}"
-        )
+        raise error(f"{name}: indices must lie in [0, {count}), got {result.min()}..{result.max()}")
     return frozen(result.astype(np.int32))
 
 

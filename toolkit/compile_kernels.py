@@ -18,6 +18,7 @@ from numba.experimental import structref
 from numba.extending import models, register_model
 
 PACKAGES = ("toolkit", "sim")
+COMPILING = "compiling, first run only"  # what progress says meanwhile
 
 
 def kernel_digest() -> str:

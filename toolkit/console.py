@@ -14,17 +14,10 @@ from typing import Any
 
 import click
 
-from jellycage.toolkit.errors import ToolkitError
+from jellycage.toolkit.errors import ExitCode, exit_code
 from jellycage.toolkit.json_values import plain
 
-EXIT_INTERNAL = 1
-EXIT_USAGE = 2
-EXIT_BAD_INPUT = 3
-EXIT_INPUT_OUTPUT = 5
-EXIT_INTERRUPTED = 130
-
 PROGRESS_MODES = ("bar", "plain", "json", "none")
-COMPILING = "compiling, first run only"
 BAR_WIDTH = 24
 REDRAW_SECONDS = 0.05
 
@@ -119,7 +112,7 @@ class Progress:
 
 def progress_of(console: Console) -> Progress:
     """Progress as the user asked for it, with a note if kernels have to be compiled first."""
-    from jellycage.toolkit.compile_kernels import is_compiled
+    from jellycage.toolkit.compile_kernels import COMPILING, is_compiled
 
     return Progress(console.progress, "" if is_compiled() else COMPILING)
 
@@ -182,12 +175,13 @@ def _explain(error: BaseException, is_json: bool) -> int:
     """
     if isinstance(error, BrokenPipeError):
         sys.stdout = open(os.devnull, "w")  # or the interpreter complains again when it closes
-        return EXIT_INPUT_OUTPUT
+        return exit_code(error)
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
-        return EXIT_USAGE
-    code, sentence = _sentence(error)
-    sentence = " ".join(sentence.split())
+        return exit_code(error)
+    is_file = isinstance(error, click.ClickException) and not isinstance(error, click.UsageError)
+    code = ExitCode.INPUT_OUTPUT if is_file else exit_code(error)
+    sentence = " ".join(_sentence(error).split())
     if is_json and not getattr(error, "is_told", False):
         click.echo(json.dumps({"ok": False, "error": sentence, "code": code}))
     colour = False if os.environ.get("NO_COLOR") else None
@@ -196,23 +190,20 @@ def _explain(error: BaseException, is_json: bool) -> int:
     return code
 
 
-def _sentence(error: BaseException) -> tuple[int, str]:
+def _sentence(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
-        return EXIT_INTERRUPTED, "interrupted; no file was left half-written"
+        return "interrupted; no file was left half-written"
     if isinstance(error, click.UsageError):
         path = error.ctx.command_path if error.ctx else "jellycage"
-        return EXIT_USAGE, f"{error.format_message().rstrip('.')}; see `{path} --help`"
+        return f"{error.format_message().rstrip('.')}; see `{path} --help`"
     if isinstance(error, click.ClickException):
-        return EXIT_INPUT_OUTPUT, error.format_message()
-    if isinstance(error, ToolkitError):
-        return EXIT_BAD_INPUT, str(error)
-    if hasattr(error, "exit_code"):  # errors of packages that build on this one
-        return error.exit_code, str(error)
+        return error.format_message()
+    if hasattr(error, "exit_code"):  # ours
+        return str(error)
     if isinstance(error, MemoryError):
-        return EXIT_BAD_INPUT, "not enough memory; lower --resolution, or simplify the mesh"
+        return "not enough memory; lower --resolution, or simplify the mesh"
     if isinstance(error, OSError):
         reason = (error.strerror or str(error)).rstrip(".")
-        return EXIT_INPUT_OUTPUT, f"{error.filename}: {reason}" if error.filename else reason
-    return EXIT_INTERNAL, (
-        f"{type(error).__name__}: {error}; this is a bug, please report it with what --debug shows"
-    )
+        return f"{error.filename}: {reason}" if error.filename else reason
+    name = type(error).__name__
+    return f"{name}: {error}; this is a bug, please report it with what --debug shows"

@@ -2,7 +2,7 @@
 
 import math
 
-from .settings import QUALITIES
+from .schema import QUALITIES
 
 SECONDS_PER_ELEMENT = 4e-6  # of a step with one Newton iteration, on one core of a usual machine
 SECONDS_PER_VERTEX = 1.5e-7
@@ -10,7 +10,11 @@ BYTES_PER_VERTEX = 24  # a frame in the cache and one in the point cache
 
 
 def steps_per_frame(fps: float, length: float, gravity: float, quality: str) -> int:
-    """As the worker chooses them, for a body of this length [m]."""
+    """As the worker chooses them, for a body of this length [m].
+
+    The formula of `substeps_for` in jellycage.sim.soft.presets once more, as nothing here may import it; a test
+    compares the two.
+    """
     longest = QUALITIES[quality]["largest_step"] * math.sqrt(length / (gravity or 9.81))
     return max(1, math.ceil(1.0 / (fps * longest) - 1e-9))
 

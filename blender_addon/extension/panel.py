@@ -1,5 +1,6 @@
 """The sidebar tab: verbs in the order in which they are used, and a line that says what to do next."""
 
+import re
 import textwrap
 
 import bpy
@@ -8,6 +9,8 @@ from . import estimate, running, settings, stack
 from .operators import result, setup
 
 LETTERS = 34  # that fit into a line at the default width
+OLD_SETTINGS = re.compile(r'"seed": \d+, ')
+"""What older bakes tell of their settings that had no effect and is gone."""
 
 
 def said(layout, text: str, icon: str = "NONE") -> None:
@@ -45,7 +48,7 @@ def what_next(context) -> tuple[str, str]:
 
 def is_outdated(scene, obj) -> bool:
     """Whether something was set differently since the bake."""
-    kept = obj.jellycage.baked_settings
+    kept = OLD_SETTINGS.sub("", obj.jellycage.baked_settings)
     return bool(kept) and kept != settings.fingerprint(scene, obj)
 
 
@@ -246,7 +249,6 @@ class JELLYCAGE_PT_bake(Sidebar, bpy.types.Panel):
         if not ours.use_scene_range:
             column.prop(ours, "frame_start")
             column.prop(ours, "frame_end")
-        column.prop(ours, "seed")
         bodies = [o for o in scene.objects if o.type == "MESH" and o.jellycage.role == "BODY"]
         if bodies:
             seconds, size = estimate.bake(scene, bodies)

@@ -9,14 +9,13 @@ The folder's scene.json can be baked by the command line as well, and gives the 
 
 import math
 import secrets
-import struct
 from pathlib import Path
 
 import bpy
 import mathutils
 import numpy as np
 
-from . import folders, sampling, stack
+from . import folders, pc2, sampling, schema, stack
 from .errors import SetupError
 
 PIN, PAINT = "jellycage_pin", "jellycage_paint"
@@ -69,7 +68,7 @@ def cage_settings(body) -> dict:
     return {
         "resolution": body.resolution,
         "element": body.element.lower(),
-        "fit_steps": 10 if body.fit else 0,
+        "fit_steps": schema.entry("body.fit_steps")["default"] if body.fit else 0,
     }
 
 
@@ -122,7 +121,7 @@ class Recording:
                 "so below, or apply it"
             )
         moved = (points @ matrix[:3, :3].T + matrix[:3, 3]) * self.unit
-        self.targets.setdefault(obj, []).append(moved.astype("<f4"))
+        self.targets.setdefault(obj, []).append(moved.astype(np.float32))
 
     def write(self) -> Path:
         """Write the job's folder; returns the path of the job."""
@@ -132,7 +131,6 @@ class Recording:
             "frames": list(self.frames),
             "fps": scene.render.fps / scene.render.fps_base,
             "quality": scene.jellycage.quality.lower(),
-            "seed": scene.jellycage.seed,
             "gravity": gravity,
             "body": [self._body(obj) for obj in self.bodies],
             "collider": [*self._ground(), *map(self._collider, self.colliders)],
@@ -223,15 +221,8 @@ class Recording:
             strength = [{"frame": first + at, "value": s} for at, s in enumerate(strengths)]
         pin = {"attribute": PIN, "strength": strength}
         if obj in self.targets:
-            samples = self.targets[obj]
             pin["target"] = f"{self.names[obj]}_target.pc2"
-            header = struct.pack(
-                "<12siiffi", b"POINTCACHE2\0", 1, len(samples[0]), first, 1.0, len(samples)
-            )
-            with open(self.folder / pin["target"], "wb") as file:
-                file.write(header)
-                for points in samples:
-                    file.write(points.tobytes())
+            pc2.write_points(self.folder / pin["target"], self.targets[obj], first)
         return pin
 
     def _ground(self):

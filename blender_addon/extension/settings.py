@@ -1,7 +1,10 @@
-"""What an artist sets: on objects, and on the scene. Nothing here is about a bake that is running."""
+"""What an artist sets: on objects, and on the scene. Nothing here is about a bake that is running.
+
+What is a key of scene files takes its limits, default and sentence from there, by `schema.of`; what the panel says
+otherwise is given to it, with the reason.
+"""
 
 import json
-from pathlib import Path
 
 import bpy
 from bpy.props import (
@@ -14,8 +17,12 @@ from bpy.props import (
     StringProperty,
 )
 
-KNOWN = json.loads((Path(__file__).parent / "vendor" / "presets.json").read_text(encoding="utf-8"))
-PRESETS, QUALITIES = KNOWN["presets"], KNOWN["qualities"]
+from .schema import PRESETS, QUALITIES, entry, of
+
+START = PRESETS[entry("body.preset")["default"]]
+"""The preset of a new body, whose numbers are shown."""
+FRAMES = of("frames")
+ICE = "0 slides like ice, 1 sticks like rubber"
 
 
 def _items(known):
@@ -32,30 +39,21 @@ def _preset_chosen(body, _context):
     body.damping_ratio, body.law = preset["damping_ratio"], preset["law"].upper()
 
 
-MATERIAL = (
-    *("units", "preset", "sag", "young_modulus", "poisson_ratio", "density", "friction"),
-    *("damping_ratio", "law"),
+MATERIAL = tuple(
+    "units preset sag young_modulus poisson_ratio density friction damping_ratio law".split()
 )
 """Names of what a material of the user's own keeps."""
 
 BODY = (
-    *(
-        "resolution",
-        "element",
-        "fit",
-        "surface",
-        *MATERIAL,
-        "paint_group",
-        "paint_low",
-        "paint_high",
-    ),
-    *("velocity", "spin", "use_own_motion", "pin_group", "pin_strength"),
+    *"resolution element fit surface".split(),
+    *MATERIAL,
+    *"paint_group paint_low paint_high velocity spin use_own_motion pin_group pin_strength".split(),
 )
 """Names of what changes the result for a body."""
 
 VECTORS = ("velocity", "spin")
 COLLIDER = ("role", "shape", "collider_friction")
-SCENE = ("quality", "seed", "ground", "ground_height", "ground_friction")
+SCENE = ("quality", "ground", "ground_height", "ground_friction")
 
 
 SHAPES = [
@@ -81,11 +79,13 @@ class JellycageObject(bpy.types.PropertyGroup):
 
     resolution: IntProperty(
         name="Resolution",
-        description="Cells across the longest side. More cells bend finer and take longer",
-        default=16,
-        min=2,
+        **of(
+            "body.resolution",
+            "More cells bend finer and take longer",
+            default=QUALITIES["standard"]["resolution"],
+        ),
+        soft_min=2,
         soft_max=48,
-        max=256,
     )
     element: EnumProperty(
         name="Elements",
@@ -150,11 +150,8 @@ class JellycageObject(bpy.types.PropertyGroup):
     )
     sag: FloatProperty(
         name="Sag",
-        description="Fraction of its height that it loses to its own weight when it stands",
-        default=PRESETS["jelly"]["sag"],
-        min=1e-4,
+        **of("body.sag", default=START["sag"]),
         soft_min=0.001,
-        max=0.5,
         soft_max=0.2,
         precision=3,
     )
@@ -167,44 +164,29 @@ class JellycageObject(bpy.types.PropertyGroup):
     )
     young_modulus: FloatProperty(
         name="Stiffness",
-        description="Young modulus [Pa]: gelatin 5e3, soft rubber 1e5, hard rubber 1e7",
-        default=1e5,
-        min=1.0,
-        max=1e12,
+        **of("body.material.young_modulus"),
         precision=0,
     )
     poisson_ratio: FloatProperty(
         name="Poisson Ratio",
-        description="Sideways bulge: 0 like cork, 0.49 like rubber",
-        default=PRESETS["jelly"]["poisson_ratio"],
-        min=0.0,
-        max=0.499,
+        **of("body.material.poisson_ratio", default=START["poisson_ratio"]),
         precision=3,
     )
     density: FloatProperty(
         name="Density",
-        description="Mass per volume [kg/m^3]; water has 1000",
-        default=1000.0,
-        min=0.1,
-        max=1e5,
+        **of("body.material.density", default=START["density"]),
         precision=0,
     )
     damping_ratio: FloatProperty(
         name="Damping",
-        description="How fast wobbling dies: 0 rings on, 1 returns without swinging",
-        default=PRESETS["jelly"]["damping_ratio"],
-        min=0.0,
+        **of("body.damping_ratio", default=START["damping_ratio"]),
         soft_max=1.0,
-        max=100.0,
         precision=3,
     )
     friction: FloatProperty(
         name="Friction",
-        description="0 slides like ice, 1 sticks like rubber",
-        default=PRESETS["jelly"]["friction"],
-        min=0.0,
+        **of("body.friction", ICE, default=START["friction"]),
         soft_max=1.0,
-        max=10.0,
     )
     paint_group: StringProperty(
         name="Paint",
@@ -212,29 +194,28 @@ class JellycageObject(bpy.types.PropertyGroup):
     )
     paint_low: FloatProperty(
         name="Softest",
-        description="Young modulus at weight 0 [Pa]",
-        default=1e4,
-        min=1.0,
-        max=1e12,
+        **of("body.paint.young_modulus.low", default=1e4),
         precision=0,
     )
     paint_high: FloatProperty(
         name="Stiffest",
-        description="Young modulus at weight 1 [Pa]",
-        default=1e6,
-        min=1.0,
-        max=1e12,
+        **of("body.paint.young_modulus.high", default=1e6),
         precision=0,
     )
     velocity: FloatVectorProperty(
         name="Velocity",
-        description="At the first frame, in the world",
+        # In units of the scene, which Blender shows, and not in m/s.
+        **of("body.velocity", description="At the first frame, in the world"),
         subtype="VELOCITY",
         unit="VELOCITY",
     )
     spin: FloatVectorProperty(
         name="Spin",
-        description="Turns per second about each axis of the world at the first frame",
+        # Turns, which can be counted on screen, and not rad/s.
+        **of(
+            "body.spin",
+            description="Turns per second about each axis of the world at the first frame",
+        ),
         subtype="XYZ",
     )
     use_own_motion: BoolProperty(
@@ -247,10 +228,7 @@ class JellycageObject(bpy.types.PropertyGroup):
     )
     pin_strength: FloatProperty(
         name="Strength",
-        description="0 lets go, 1 holds hard; multiplies the painted weights. Can be keyframed",
-        default=1.0,
-        min=0.0,
-        max=1.0,
+        **of("body.pin.strength", "Multiplies the painted weights and can be keyframed"),
     )
 
     shape: EnumProperty(
@@ -258,9 +236,7 @@ class JellycageObject(bpy.types.PropertyGroup):
         items=SHAPES,
         default="BOX",
     )
-    collider_friction: FloatProperty(
-        name="Friction", description="0 slides like ice, 1 sticks", default=0.5, min=0.0, max=10.0
-    )
+    collider_friction: FloatProperty(name="Friction", **of("collider.friction", ICE), soft_max=1.0)
 
     baked_settings: StringProperty(description="What was set when it was baked")
 
@@ -269,7 +245,10 @@ class JellycageScene(bpy.types.PropertyGroup):
     """What holds for all bodies of a scene."""
 
     quality: EnumProperty(
-        name="Quality", items=_items(QUALITIES), default="STANDARD", description="How hard to try"
+        name="Quality",
+        items=_items(QUALITIES),
+        default=entry("quality")["default"].upper(),
+        description="How hard to try",
     )
     use_scene_range: BoolProperty(
         name="Scene Range", description="Bake the frames of the scene", default=True
@@ -277,14 +256,17 @@ class JellycageScene(bpy.types.PropertyGroup):
     frame_start: IntProperty(
         name="Start",
         description="First frame to bake: the bodies start as they are there",
-        default=1,
-        min=-1048574,
-        max=1048574,
+        default=FRAMES["default"][0],
+        min=FRAMES["min"],
+        max=FRAMES["max"],
     )
     frame_end: IntProperty(
-        name="End", description="Last frame to bake", default=72, min=-1048574, max=1048574
+        name="End",
+        description="Last frame to bake",
+        default=FRAMES["default"][1],
+        min=FRAMES["min"],
+        max=FRAMES["max"],
     )
-    seed: IntProperty(name="Seed", description="For everything random", default=0, min=0)
     ground: EnumProperty(
         name="Ground",
         items=[
@@ -301,7 +283,7 @@ class JellycageScene(bpy.types.PropertyGroup):
         name="Height", description="Of the ground above 0", subtype="DISTANCE", unit="LENGTH"
     )
     ground_friction: FloatProperty(
-        name="Friction", description="Of the ground", default=0.5, min=0.0, max=10.0
+        name="Friction", **of("collider.friction", "Of the ground"), soft_max=1.0
     )
 
     def frame_range(self, scene) -> tuple[int, int]:

@@ -8,19 +8,9 @@ import numpy as np
 
 from jellycage.sim.bake.cache import Cache, all_frames
 from jellycage.sim.errors import SettingsError
-from jellycage.sim.export.alembic import AlembicWriter
 from jellycage.sim.export.frames import safe_names
-from jellycage.sim.export.mdd import MddWriter
-from jellycage.sim.export.obj_sequence import ObjSequenceWriter
-from jellycage.sim.export.pc2 import Pc2Writer
+from jellycage.sim.export.writers import WRITERS
 from jellycage.toolkit.atomic_file import check_writable
-
-FORMATS = {
-    ".abc": "Alembic, all bodies in one file",
-    ".pc2": "point cache, one file per body",
-    ".mdd": "point cache, one file per body",
-    ".obj": "a sequence of files, one per frame",
-}
 
 
 @dataclass(frozen=True)
@@ -29,7 +19,7 @@ class Export:
 
     path: Path
     up_axis: str | None = None
-    """"Y" or "Z"; None: Y in Alembic, Z in the others, as their readers expect."""
+    """"Y" or "Z"; None: as readers of the format expect, see `FrameWriter.usual_up_axis`."""
     scale: float = 1.0
     """Units of the file per metre."""
     body: str | None = None
@@ -39,11 +29,11 @@ class Export:
 
     @property
     def kind(self) -> str:
-        """Ending of the name, a key of FORMATS."""
+        """Ending of the name, a key of WRITERS."""
         kind = self.path.suffix.lower()
-        if kind not in FORMATS:
+        if kind not in WRITERS:
             raise SettingsError(
-                f"{self.path}: the ending {kind!r} is not known; use one of {', '.join(FORMATS)}"
+                f"{self.path}: the ending {kind!r} is not known; use one of {', '.join(WRITERS)}"
             )
         return kind
 
@@ -71,31 +61,29 @@ def write_export(
 
     Returns what was written.
     """
-    facts, kind = cache.facts, export.kind
-    if last is None:
-        last = facts.frames[1]
-    chosen = _chosen(facts.names, export)
-    meshes, placements = cache.meshes[chosen], _placements(export, cache.frame_count)
-    common = {"fps": facts.fps, "first_frame": facts.frames[0], "scale": export.scale}
-    if export.up_axis is not None:
-        common["up_axis"] = export.up_axis
-    if kind == ".abc":
-        with AlembicWriter(export.path, meshes, **common) as writer:
-            _stream(cache, writer, chosen, placements, last, progress, facts.velocities)
-        return [export.path]
-    if kind == ".obj":
-        with ObjSequenceWriter(export.path, meshes, **common) as writer:
-            _stream(cache, writer, chosen, placements, last, progress)
-        return [writer.frame_path(frame) for frame in range(facts.frames[0], last + 1)]
-    paths = body_paths(export.path, facts.names[chosen])
-    for number, (path, mesh) in enumerate(zip(paths, meshes, strict=True), start=chosen.start):
-        if kind == ".pc2":
-            writer = Pc2Writer(path, [mesh], **common)
-        else:
-            writer = MddWriter(path, [mesh], frame_count=last - facts.frames[0] + 1, **common)
-        with writer:
-            _stream(cache, writer, slice(number, number + 1), placements, last, progress)
-    return paths
+    facts = cache.facts
+    first = facts.frames[0]
+    last = facts.frames[1] if last is None else last
+    chosen, placements = _chosen(facts.names, export), _placements(export, cache.frame_count)
+    writer_class = WRITERS[export.kind].writer
+    parts = [(export.path, chosen)]
+    if writer_class.holds_one_mesh:
+        rows = [slice(row, row + 1) for row in range(chosen.start, chosen.stop)]
+        parts = zip(body_paths(export.path, facts.names[chosen]), rows, strict=True)
+    written = []
+    for path, bodies in parts:
+        with writer_class(
+            path,
+            cache.meshes[bodies],
+            fps=facts.fps,
+            first_frame=first,
+            frame_count=last - first + 1,
+            up_axis=export.up_axis,
+            scale=export.scale,
+        ) as writer:
+            _stream(cache, writer, bodies, placements, last, progress)
+        written += writer.written_paths
+    return written
 
 
 def body_paths(path: Path, names) -> list[Path]:
@@ -133,8 +121,9 @@ def _placements(export, frame_count):
     )
 
 
-def _stream(cache, writer, bodies, placements, last, progress, with_velocities=False):
+def _stream(cache, writer, bodies, placements, last, progress):
     """Give a writer every frame of some bodies."""
+    with_velocities = writer.keeps_velocities and cache.facts.velocities
     for count, (frame, positions) in enumerate(all_frames(cache, last), start=1):
         positions = positions[bodies]
         velocities = cache.frame(frame, "velocity")[bodies] if with_velocities else None

@@ -17,10 +17,9 @@ from jellycage.sim.scene.build import build_shot
 from jellycage.sim.scene.scene_file import SceneFile
 from jellycage.sim.scene.shot import Shot, write_motion_file
 from jellycage.toolkit.atomic_file import check_writable
+from jellycage.toolkit.compile_kernels import COMPILING
 
 STEP_SECONDS = 0.5  # a frame that takes longer is reported on in between
-
-COMPILING = "compiling, first time only"
 
 Emit = Callable[[dict[str, Any]], None]
 """Is given what happens, as JSON has it: {"event": "stage" | "frame", ...}."""

@@ -39,6 +39,7 @@ class AlembicWriter(FileWriter):
     are axes, the last column is the place. Velocities are kept if the first frame has them; then all frames must.
     """
 
+    usual_up_axis = "Y"
     keeps_velocities = True
 
     def __init__(
@@ -46,15 +47,10 @@ class AlembicWriter(FileWriter):
         path: str | os.PathLike,
         meshes: Sequence[ExportMesh],
         *,
-        fps: float = 24.0,
-        first_frame: int = 1,
-        up_axis: str = "Y",
-        scale: float = 1.0,
         matrices: Sequence[ArrayLike | None] | None = None,
+        **settings,
     ):
-        super().__init__(
-            path, meshes, fps=fps, first_frame=first_frame, up_axis=up_axis, scale=scale
-        )
+        super().__init__(path, meshes, **settings)
         matrices = [None] * len(self.meshes) if matrices is None else matrices
         if len(matrices) != len(self.meshes):
             raise SettingsError(

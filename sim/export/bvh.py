@@ -33,7 +33,7 @@ POSITIONS = "Xposition Yposition Zposition"
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class BvhJoint:
     """A bone as the file has it."""
 
     name: str
@@ -68,7 +68,7 @@ def write_bvh(
         draft.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
 
 
-def joints_of(character: Character, motion: Motion, axes: NDArray) -> list[Joint]:
+def joints_of(character: Character, motion: Motion, axes: NDArray) -> list[BvhJoint]:
     """The joints of the file, the root first; axes turn the world into those of the file."""
     location, rotation = _poses(character, motion)
     turn = product(rotation, inverse(character.rest_rotation))
@@ -78,7 +78,7 @@ def joints_of(character: Character, motion: Motion, axes: NDArray) -> list[Joint
     joints = []
     if has_common_root:
         nothing = np.zeros((frame_count, 3))
-        joints.append(Joint(_free("root", set(names)), -1, np.zeros(3), None, nothing, nothing))
+        joints.append(BvhJoint(_free("root", set(names)), -1, np.zeros(3), None, nothing, nothing))
     ends = _ends(character)
     for at, name in enumerate(names):
         above, head = parent[at], character.rest_head[at]
@@ -93,7 +93,7 @@ def joints_of(character: Character, motion: Motion, axes: NDArray) -> list[Joint
                 position = None
         matrices = axes @ as_matrices(local) @ axes.T
         joints.append(
-            Joint(
+            BvhJoint(
                 name=name,
                 parent=int(above) + has_common_root,
                 offset=axes @ offset,
@@ -180,7 +180,7 @@ def _free(word, taken):
     return name
 
 
-def hierarchy(joints: list[Joint]) -> tuple[list[str], list[int]]:
+def hierarchy(joints: list[BvhJoint]) -> tuple[list[str], list[int]]:
     """The lines of the tree of joints, and the joints in the order in which they stand there."""
     children = [[] for _ in joints]
     for at, joint in enumerate(joints[1:], 1):

@@ -113,10 +113,13 @@ def safe_names(names: Iterable[str]) -> list[str]:
 class FrameWriter(ABC):
     """An animation on its way into a file.
 
-    `first_frame` is the number of the first frame that is written, `up_axis` which axis of the file points up ("Z" as
-    in our own data, or "Y": (x, z, -y)), `scale` file units per metre.
+    `first_frame` is the number of the first frame that is written; `frame_count` how many there will be, which only
+    formats that begin with it need; `up_axis` which axis of the file points up ("Z" as in our own data, or "Y":
+    (x, z, -y); None: as readers of the format expect); `scale` file units per metre.
     """
 
+    usual_up_axis = "Z"
+    """What readers of the format expect."""
     keeps_velocities = False
     holds_one_mesh = False
 
@@ -127,9 +130,11 @@ class FrameWriter(ABC):
         *,
         fps: float = 24.0,
         first_frame: int = 1,
-        up_axis: str = "Z",
+        frame_count: int | None = None,
+        up_axis: str | None = None,
         scale: float = 1.0,
     ):
+        up_axis = self.usual_up_axis if up_axis is None else up_axis
         if up_axis not in AXES:
             raise SettingsError(f"up_axis: must be 'Y' or 'Z', got {up_axis!r}")
         for name, value in (("fps", fps), ("scale", scale)):
@@ -149,6 +154,7 @@ class FrameWriter(ABC):
         self.names = safe_names(mesh.name for mesh in meshes)
         self.fps = float(fps)
         self.first_frame = int(first_frame)
+        self.frame_count = frame_count
         self.up_axis = up_axis
         self.scale = float(scale)
         self.frames_written = 0
@@ -173,6 +179,11 @@ class FrameWriter(ABC):
             velocities = self._placed(velocities, "velocities")
         self._write_frame(points, velocities)
         self.frames_written += 1
+
+    @property
+    def written_paths(self) -> list[Path]:
+        """The files of what was written so far."""
+        return [self.path]
 
     @abstractmethod
     def _opened(self):

@@ -43,17 +43,11 @@ class MddWriter(FileWriter):
         meshes: Sequence[ExportMesh],
         *,
         frame_count: int,
-        fps: float = 24.0,
-        first_frame: int = 1,
-        up_axis: str = "Z",
-        scale: float = 1.0,
+        **settings,
     ):
-        super().__init__(
-            path, meshes, fps=fps, first_frame=first_frame, up_axis=up_axis, scale=scale
-        )
+        super().__init__(path, meshes, frame_count=frame_count, **settings)
         if frame_count < 1:
             raise SettingsError(f"frame_count: must be at least 1, got {frame_count}")
-        self.frame_count = frame_count
 
     def _begin(self):
         self._file.write(HEADER.pack(self.frame_count, self.meshes[0].vertex_count))

@@ -40,6 +40,10 @@ class ObjSequenceWriter(FrameWriter):
         """Where a frame is written."""
         return self.path.with_name(f"{self.path.stem}_{frame:04d}.obj")
 
+    @property
+    def written_paths(self):
+        return [self.frame_path(self.first_frame + at) for at in range(self.frames_written)]
+
     def _write_frame(self, points, velocities):
         frame = self.first_frame + self.frames_written
         with atomic_file(self.frame_path(frame)) as draft:

@@ -19,7 +19,7 @@ AXIS_TOLERANCE = np.radians(1.0)  # between the y axis of a given rotation and t
 Three = tuple[float, float, float]
 
 
-class Locks(Kind):
+class LocksKind(Kind):
     """Which of three rotations are locked."""
 
     word = "locks"
@@ -63,7 +63,9 @@ class BoneEntry:
         example=[1.0, 0.0, 0.0, 0.0],
     )
     locked: tuple[bool, bool, bool] = key(
-        Locks(), "Rotations about its own x, y and z that must not change.", (False, False, False)
+        LocksKind(),
+        "Rotations about its own x, y and z that must not change.",
+        (False, False, False),
     )
     shape: str | None = key(
         Choice(SHAPES), "What collides; left out: a guess.", None, example="capsule"

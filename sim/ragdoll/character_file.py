@@ -18,15 +18,22 @@ from jellycage.sim.ragdoll.bones import BoneEntry
 from jellycage.sim.ragdoll.character import Character, Skin
 from jellycage.sim.ragdoll.motion import MotionFile
 from jellycage.sim.schema.documents import (
-    Names,
-    Rows,
-    Transform,
+    NamesKind,
+    RowsKind,
+    TransformKind,
     read_document,
     table_section,
     write_document,
 )
 from jellycage.sim.schema.schema import described, key, one_line, plain, read_table
-from jellycage.sim.schema.schema_kinds import Choice, ExistingFile, FrameRange, Number, Tables, Text
+from jellycage.sim.schema.schema_kinds import (
+    Choice,
+    ExistingFile,
+    FrameRangeKind,
+    Number,
+    Tables,
+    Text,
+)
 from jellycage.toolkit.atomic_file import atomic_file
 
 FORMAT, VERSION = "jellycage character", 1
@@ -76,7 +83,7 @@ class CharacterFile:
     name: str = key(Text(), "Of the character.", "character")
     fps: float = key(Number(1.0, 1000.0), "Frames per second.", example=24)
     frames: tuple[int, int] = key(
-        FrameRange(),
+        FrameRangeKind(),
         "First and last frame of the animation; the last is the frame of transition. "
         "Two or more give the bones their velocities.",
         example=[1, 60],
@@ -85,13 +92,13 @@ class CharacterFile:
         BoneTables(BoneEntry), "Parents before children.", example=({"name": "hips"},)
     )
     location: NDArray = key(
-        Rows(3, "the head [x, y, z] [m]"), "Posed heads in the world.", example="[[[0, 0, 1]]]"
+        RowsKind(3, "the head [x, y, z] [m]"), "Posed heads in the world.", example="[[[0, 0, 1]]]"
     )
     rotation: NDArray = key(
-        Rows(4, "the axes [w, x, y, z]"), "Posed axes in the world.", example="[[[1, 0, 0, 0]]]"
+        RowsKind(4, "the axes [w, x, y, z]"), "Posed axes in the world.", example="[[[1, 0, 0, 0]]]"
     )
     spine: tuple[str, ...] | None = key(
-        Names(),
+        NamesKind(),
         "Bones of the spine from bottom to top; left out: a guess.",
         None,
         example=["spine", "chest"],
@@ -107,7 +114,7 @@ class CharacterFile:
         example="walker_skin.npz",
     )
     matrix: tuple = key(
-        Transform(),
+        TransformKind(),
         "World transform of the armature at the frame of transition, in rows; it must scale evenly.",
         IDENTITY,
     )

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from jellycage.sim.errors import SceneError
 from jellycage.sim.ragdoll.arrays import as_numbers, as_turns, consecutive
-from jellycage.sim.schema.documents import Names, Rows, read_document, write_document
+from jellycage.sim.schema.documents import NamesKind, RowsKind, read_document, write_document
 from jellycage.sim.schema.schema import key, read_table, shown
-from jellycage.sim.schema.schema_kinds import Choice, FrameRange, Number
+from jellycage.sim.schema.schema_kinds import Choice, FrameRangeKind, Number
 
 FORMAT, VERSION = "jellycage motion", 1
 
@@ -57,10 +57,10 @@ class MotionFile:
     format: str = key(Choice((FORMAT,)), "What kind of file this is.", example=FORMAT)
     version: int = key(Choice((VERSION,)), "Of the format.", example=VERSION)
     fps: float = key(Number(1.0, 1000.0), "Frames per second.", example=24)
-    frames: tuple[int, int] = key(FrameRange(), "First and last frame.", example=[1, 60])
-    bones: tuple[str, ...] = key(Names(), "Their names.", example=["hips", "spine"])
-    location: NDArray = key(Rows(3, "the head [x, y, z] [m]"), "Posed heads in the world.")
-    rotation: NDArray = key(Rows(4, "the axes [w, x, y, z]"), "Posed axes in the world.")
+    frames: tuple[int, int] = key(FrameRangeKind(), "First and last frame.", example=[1, 60])
+    bones: tuple[str, ...] = key(NamesKind(), "Their names.", example=["hips", "spine"])
+    location: NDArray = key(RowsKind(3, "the head [x, y, z] [m]"), "Posed heads in the world.")
+    rotation: NDArray = key(RowsKind(4, "the axes [w, x, y, z]"), "Posed axes in the world.")
 
 
 def motion_in(document, place) -> Motion:

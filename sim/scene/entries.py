@@ -54,7 +54,7 @@ SCALE = Either((Number(0.0, above=True), Vector(Number(0.0, above=True))))
 NAME = Text(forbidden='/\\:*?"<>|', longest=63)  # also a file name, and a path in Alembic and USD
 
 
-class Box(Kind):
+class BoxKind(Kind):
     """The lowest and the highest corner of a box."""
 
     word = "box"
@@ -66,7 +66,7 @@ class Box(Kind):
         return CORNERS.read(value, place)
 
 
-class Matrix(Kind):
+class MatrixKind(Kind):
     """A 4 x 4 transform that neither mirrors nor flattens, in rows, like Blender's matrix_world."""
 
     word = "matrix"
@@ -85,7 +85,7 @@ class Matrix(Kind):
         return rows
 
 
-class Vertices(Kind):
+class VerticesKind(Kind):
     """Vertex indices, each once."""
 
     word = "vertices"
@@ -264,10 +264,10 @@ class Selection(Weights):
     )
 
     vertices: tuple[int, ...] | None = key(
-        Vertices(), "These vertices, counted from 0 as in the mesh.", None, example=(0, 1)
+        VerticesKind(), "These vertices, counted from 0 as in the mesh.", None, example=(0, 1)
     )
     box: tuple[Three, Three] | None = key(
-        Box(),
+        BoxKind(),
         "Those in a box, by rest position before the transform.",
         None,
         example=((-1.0, -1.0, 0.0), (1.0, 1.0, 0.1)),
@@ -395,7 +395,7 @@ class BodyEntry:
     rotation: Three = key(DEGREES, "XYZ Euler angles as in Blender: first about x.", THREE_ZEROS)
     scale: float | Three = key(SCALE, "Along its axes.", 1.0)
     matrix: tuple[tuple[float, ...], ...] | None = key(
-        Matrix(),
+        MatrixKind(),
         "The transform in rows, in place of location, rotation and scale.",
         None,
         example=((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)),

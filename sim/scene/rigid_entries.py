@@ -33,7 +33,7 @@ DAMPING = Number(0.0, 1e6, "1/s")
 FRICTION = Number(0.0, 10.0)
 
 
-class MotionFiles(Kind):
+class MotionFilesKind(Kind):
     """Where the motion of bones is written: one path or several, read as a tuple of absolute Paths."""
 
     word = "paths"
@@ -92,7 +92,7 @@ class RagdollEntry:
         False,
     )
     motion: tuple[Path, ...] = key(
-        MotionFiles(),
+        MotionFilesKind(),
         "Files for the motion of its bones, written after the bake.",
         (),
         example="walker.bvh",

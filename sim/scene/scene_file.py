@@ -29,7 +29,7 @@ from jellycage.sim.schema.schema import Place, described, key, one_line, plain, 
 from jellycage.sim.schema.schema_kinds import (
     UNUSABLE,
     Choice,
-    FrameRange,
+    FrameRangeKind,
     Number,
     Table,
     Tables,
@@ -66,12 +66,14 @@ friction = 0.8
 class SceneFile:
     """A shot: bodies, ragdolls, colliders and how to bake them; at least one [[body]], [[ragdoll]] or [[rigid]]."""
 
-    frames: tuple[int, int] = key(FrameRange(), "First and last frame; any start.", (1, 72))
+    frames: tuple[int, int] = key(FrameRangeKind(), "First and last frame; any start.", (1, 72))
     fps: float = key(Number(1.0, 1000.0), "Frames per second.", 24.0)
     substeps: int | None = key(
         Whole(1, 1000), "Steps per frame; left out: by size and quality.", None, example=4
     )
-    seed: int = key(Whole(0, 2**32 - 1), "For everything random.", 0)
+    seed: int = key(
+        Whole(0, 2**32 - 1), "No effect, as nothing is random; older scenes have it.", 0
+    )
     quality: str = key(
         Choice(tuple(QUALITIES)),
         "Chooses resolution, substeps and newton_iterations where they are left out.",

@@ -19,7 +19,7 @@ from jellycage.toolkit.arrays import frozen
 from jellycage.toolkit.atomic_file import atomic_file
 
 
-class Rows(Kind):
+class RowsKind(Kind):
     """A few numbers for every bone in every frame, read as an array (f, b, width)."""
 
     word = "rows"
@@ -35,7 +35,7 @@ class Rows(Kind):
         return as_numbers(value, (None, None, self.width), place.name)
 
 
-class Transform(Kind):
+class TransformKind(Kind):
     """A transform as rows, read as an array (4, 4)."""
 
     word = "matrix"
@@ -45,7 +45,7 @@ class Transform(Kind):
         return as_numbers(value, (4, 4), place.name)
 
 
-class Names(Kind):
+class NamesKind(Kind):
     """A list of names."""
 
     word = "names"

@@ -1,6 +1,8 @@
 """Kinds of values that a key of a document may take: numbers, words, files, vectors, tables, keys in time.
 
 Each kind says in words what it expects, and its `read` gives a value in our types or raises a SceneError.
+Kinds of plain values have plain names (Number, Text, Table); those that stand for a thing which also exists as a class
+or an array end in Kind (FrameRangeKind, BoxKind), wherever they are declared.
 """
 
 import difflib
@@ -344,7 +346,7 @@ class Either(Kind):
         return {**super().described(), "either": [kind.described() for kind in self.kinds]}
 
 
-class FrameRange(Kind):
+class FrameRangeKind(Kind):
     """First and last frame."""
 
     word = "frames"
@@ -356,3 +358,6 @@ class FrameRange(Kind):
         if not self.pair.holds(value) or value[0] > value[1]:
             raise place.wrong(self.expected, value)
         return tuple(value)
+
+    def described(self):
+        return {**self.pair.described(), **super().described()}

@@ -64,7 +64,7 @@ class SoftBody:
         object.__setattr__(self, "loads", tuple(self.loads))
         count = len(self.asset.cage_nodes)
         if self.start is not None:
-            start = as_points(np.array(self.start, np.float64), "start")
+            start = as_points(np.array(self.start, np.float64), "start", error=SettingsError)
             if len(start) != count:
                 raise SettingsError(f"start: expected {count} rows, got {len(start)}")
             object.__setattr__(self, "start", start)

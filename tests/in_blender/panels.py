@@ -220,7 +220,7 @@ def a_bake_that_runs_can_be_stopped():
     built_cube()
     running = addon("running")
     running.current = run()
-    run().text, run().fraction, run().eta = "Compiling, first time only", 0.25, 4000.0
+    run().text, run().fraction, run().eta = "Compiling, first run only", 0.25, 4000.0
     assert next_step() == "Working. ESC stops"
     drawn = draw_all()
     assert "jellycage.stop" in drawn.operators and "jellycage.resume" not in drawn.operators
@@ -251,6 +251,14 @@ def changed_settings_are_noticed_and_delete_nothing():
         assert next_step() == "Settings changed since the bake: Bake again", name
         assert any(text.startswith("Settings changed since") for text in draw_all().labels)
         assert addon("stack").result_modifier(obj) is not None
+
+
+@claim
+def a_bake_of_before_with_a_seed_is_not_outdated():
+    obj = baked_cube()
+    kept = obj.jellycage.baked_settings
+    obj.jellycage.baked_settings = kept.replace('"ground":', '"seed": 5, "ground":')
+    assert obj.jellycage.baked_settings != kept and next_step() == "Press Space to play"
 
 
 @claim

@@ -10,13 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-
-from jellycage.sim.export.alembic import AlembicWriter  # noqa: E402
-from jellycage.sim.export.frames import ExportMesh  # noqa: E402
-from jellycage.sim.export.mdd import MddWriter  # noqa: E402
-from jellycage.sim.export.obj_sequence import ObjSequenceWriter  # noqa: E402
-from jellycage.sim.export.pc2 import Pc2Writer  # noqa: E402
+from jellycage.sim.export.frames import ExportMesh
+from jellycage.sim.export.writers import WRITERS
 
 FPS = 24.0
 PLATE_MATRIX = np.array(
@@ -54,15 +49,15 @@ def write_exports(folder, frame_count, first_frame):
     bodies = [grid("Bär 熊", 9, 14), plate("plate/a")]
     meshes = [mesh for mesh, _ in bodies]
     frames = [list(zip(*(moved(x, i) for _, x in bodies), strict=True)) for i in range(frame_count)]
-    options = {"fps": FPS, "first_frame": first_frame}
-    writers = [
-        AlembicWriter(folder / "scene.abc", meshes, matrices=[None, PLATE_MATRIX], **options),
-        ObjSequenceWriter(folder / "scene.obj", meshes, **options),
-    ]
-    for i, mesh in enumerate(meshes):
-        writers.append(Pc2Writer(folder / f"body_{i}.pc2", [mesh], **options))
-        name = folder / f"body_{i}.mdd"
-        writers.append(MddWriter(name, [mesh], frame_count=frame_count, **options))
+    options = {"fps": FPS, "first_frame": first_frame, "frame_count": frame_count}
+    writers = []
+    for suffix, row in WRITERS.items():
+        if row.writer.holds_one_mesh:
+            for i, mesh in enumerate(meshes):
+                writers.append(row.writer(folder / f"body_{i}{suffix}", [mesh], **options))
+        else:
+            more = {"matrices": [None, PLATE_MATRIX]} if suffix == ".abc" else {}
+            writers.append(row.writer(folder / f"scene{suffix}", meshes, **options, **more))
     for writer in writers:
         body = int(writer.path.stem[-1]) if writer.path.stem.startswith("body") else None
         with writer:

@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 import pytest
 
+from jellycage.sim.export.writers import WRITERS
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCRIPTS = ROOT / "tests" / "in_blender"
 ARGUMENTS = {
@@ -16,9 +18,8 @@ ARGUMENTS = {
 }
 CLAIMING = (
     *("installing.py", "dropping.py", "results.py", "keeping_caches.py", "failing.py"),
-    *("scene_truth.py", "panels.py", "registering.py", "ragdolls.py"),
+    *("scene_truth.py", "panels.py", "properties.py", "registering.py", "ragdolls.py"),
 )
-FORMATS = ("abc", "pc2", "mdd", "obj")
 
 
 def claims():
@@ -49,7 +50,7 @@ def exports_read(blender, tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", [suffix[1:] for suffix in WRITERS])
 def test_blender_reads_the_export(exports_read, kind):
     assert exports_read["compared"][kind] > 12
     assert not [text for text in exports_read["failures"] if text.startswith(kind)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jellycage.toolkit.arrays import as_indices, as_points, frozen, ragged, sorted_unique
-from jellycage.toolkit.errors import MeshError
+from jellycage.toolkit.errors import MeshError, SettingsError
 
 
 def test_frozen_arrays_refuse_writing_and_leave_the_callers_array_alone():
@@ -28,6 +28,13 @@ def test_points_of_wrong_shape_or_not_finite_are_refused_by_name(points):
 def test_indices_of_wrong_shape_or_out_of_range_are_refused_by_name(indices):
     with pytest.raises(MeshError, match="faces"):
         as_indices(indices, 3, 3, "faces")
+
+
+def test_the_caller_chooses_the_error():
+    with pytest.raises(SettingsError, match="corners"):
+        as_points(np.zeros(3), "corners", error=SettingsError)
+    with pytest.raises(SettingsError, match="faces"):
+        as_indices([[0, 1, 3]], 3, 3, "faces", error=SettingsError)
 
 
 def test_no_indices_are_fine():

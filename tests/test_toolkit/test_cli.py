@@ -18,6 +18,7 @@ import jellycage.toolkit.asset.asset_file
 import jellycage.toolkit.cli
 from jellycage.toolkit.asset.asset_file import load_asset, save_asset
 from jellycage.toolkit.cli import main
+from jellycage.toolkit.compile_kernels import COMPILING
 from jellycage.toolkit.errors import AssetError, MeshError, SettingsError
 from jellycage.toolkit.version import VERSION
 
@@ -94,7 +95,9 @@ def stages(monkeypatch):
         "picture.page": SimpleNamespace(
             write_page=lambda path, *a, title: Path(path).write_text(title)
         ),
-        "compile_kernels": SimpleNamespace(is_compiled=lambda: stages.is_compiled),
+        "compile_kernels": SimpleNamespace(
+            is_compiled=lambda: stages.is_compiled, COMPILING=COMPILING
+        ),
     }
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, f"jellycage.toolkit.{name}", module)

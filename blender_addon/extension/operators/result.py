@@ -4,14 +4,12 @@ import shutil
 from pathlib import Path
 
 import bpy
-import numpy as np
 from bpy.props import EnumProperty, StringProperty
 
-from .. import folders, stack
+from .. import folders, pc2, schema, stack
 from .starting import Explains, Starts
 
-HEADER_BYTES = 32
-FORMATS = {"ABC": ".abc", "OBJ": ".obj", "PC2": ".pc2"}
+FORMATS = {suffix[1:].upper(): suffix for suffix in schema.WRITERS}
 
 
 def baked_file(obj) -> Path | None:
@@ -72,9 +70,8 @@ class JELLYCAGE_OT_export(OnBaked, bpy.types.Operator):
     format: EnumProperty(
         name="Format",
         items=[
-            ("ABC", "Alembic", "All bodies in one .abc file"),
-            ("OBJ", "OBJ Sequence", "A folder of .obj files, one per frame"),
-            ("PC2", "PC2", "Point caches, one .pc2 file per body"),
+            (name, row["name"], f"{suffix}: {row['sentence']}")
+            for (name, suffix), row in zip(FORMATS.items(), schema.WRITERS.values(), strict=True)
         ],
     )
     filepath: StringProperty(subtype="FILE_PATH")
@@ -114,7 +111,7 @@ class JELLYCAGE_OT_to_shape_keys(OnBaked, bpy.types.Operator):
     def execute(self, context):
         obj = context.active_object
         modifier, path = stack.result_modifier(obj), baked_file(obj)
-        positions = read_points(path)
+        positions = pc2.read_points(path)
         if positions.shape[1] != len(obj.data.vertices):
             self.report({"ERROR"}, "The mesh has changed since the bake: bake again")
             return {"CANCELLED"}
@@ -139,13 +136,6 @@ class JELLYCAGE_OT_to_shape_keys(OnBaked, bpy.types.Operator):
         stack.detach(obj)
         obj.jellycage.baked_settings = ""
         return {"FINISHED"}
-
-
-def read_points(path: Path) -> np.ndarray:
-    """The samples of a PC2 file, (samples, points, 3)."""
-    header = np.fromfile(path, "<i4", 8)
-    shape = int(header[7]), int(header[4]), 3
-    return np.memmap(path, "<f4", "r", HEADER_BYTES, shape)
 
 
 CLASSES = (

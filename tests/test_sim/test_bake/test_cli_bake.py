@@ -242,6 +242,18 @@ def test_dry_run_heeds_the_options(folder):
     assert (facts["frames"], facts["fps"], facts["substeps"]) == ([5, 6], 12.0, 9)
 
 
+def test_a_seed_is_accepted_as_before_and_changes_nothing(folder):
+    old = json.loads(Path("scene.json").read_text()) | {"seed": 0}
+    Path("old.json").write_text(json.dumps(old))
+    assert run("bake", "scene.json", "-o", "a", "-q").exit_code == 0
+    before = frame_digests("a")
+    for scene, *seed in (("old.json",), ("scene.json", "--seed", "7")):
+        # The same bake, finished: there is nothing to do again.
+        assert run("bake", scene, "-o", "a", "--resume", "-q", *seed).exit_code == 0
+        assert frame_digests("a") == before
+    assert "--seed" not in run("bake", "--help").stdout
+
+
 def test_no_file_is_written_over_by_another_of_the_same_bake(folder):
     for option in (("-o", "a.abc"), ("--report", "a.abc")):
         result = run("bake", "scene.json", "-o", "a.abc", *option, "--progress", "none")

@@ -5,28 +5,50 @@ import pytest
 from moving_meshes import motion, quad_and_triangle, triangle, write_all
 
 from jellycage.sim.errors import SettingsError
-from jellycage.sim.export.alembic import AlembicWriter
-from jellycage.sim.export.frames import ExportMesh, export_mesh, safe_names
-from jellycage.sim.export.mdd import MddWriter
-from jellycage.sim.export.obj_sequence import ObjSequenceWriter
-from jellycage.sim.export.pc2 import Pc2Writer
+from jellycage.sim.export.frames import ExportMesh, FileWriter, FrameWriter, export_mesh, safe_names
+from jellycage.sim.export.writers import WRITERS
 from jellycage.toolkit.mesh.mesh import TriMesh, mesh_from_polygons
 
-WRITERS = {
-    "abc": AlembicWriter,
-    "pc2": Pc2Writer,
-    "mdd": lambda *args, **options: MddWriter(*args, frame_count=3, **options),
-    "obj": ObjSequenceWriter,
-}
 MESH = quad_and_triangle()
 FRAMES = motion([MESH], 3)
 
 all_formats = pytest.mark.parametrize("suffix", WRITERS)
-one_file_formats = pytest.mark.parametrize("suffix", ["abc", "pc2", "mdd"])
+one_file_formats = pytest.mark.parametrize(
+    "suffix", [suffix for suffix, row in WRITERS.items() if issubclass(row.writer, FileWriter)]
+)
+one_mesh_formats = pytest.mark.parametrize(
+    "suffix", [suffix for suffix, row in WRITERS.items() if row.writer.holds_one_mesh]
+)
 
 
 def writer(suffix, folder, meshes=(MESH,), **options):
-    return WRITERS[suffix](folder / f"bear.{suffix}", list(meshes), **options)
+    path = folder / f"bear{suffix}"
+    return WRITERS[suffix].writer(path, list(meshes), frame_count=len(FRAMES), **options)
+
+
+def test_the_table_has_every_kind_of_writer():
+    writers = {row.writer for row in WRITERS.values()}
+    known = {
+        each for base in FrameWriter.__subclasses__() for each in [base, *base.__subclasses__()]
+    }
+    assert writers == known - {FileWriter} and len(writers) == len(WRITERS) > 3
+    assert {row.writer.holds_one_mesh for row in WRITERS.values()} == {True, False}
+
+
+@all_formats
+def test_a_writer_names_what_it_wrote(suffix, tmp_path):
+    with writer(suffix, tmp_path, first_frame=7) as out:
+        for positions in FRAMES:
+            out.write(positions)
+    assert sorted(tmp_path.iterdir()) == out.written_paths
+
+
+@all_formats
+def test_which_way_is_up_is_the_formats_own_unless_told(suffix, tmp_path):
+    usual = WRITERS[suffix].writer.usual_up_axis
+    assert usual == ("Y" if suffix == ".abc" else "Z")
+    assert writer(suffix, tmp_path).up_axis == usual
+    assert writer(suffix, tmp_path, up_axis="Y").up_axis == "Y"
 
 
 @one_file_formats
@@ -52,7 +74,7 @@ def test_an_interrupted_file_leaves_what_was_there(suffix, error, tmp_path):
     assert list(tmp_path.iterdir()) == [out.path] and out.path.read_bytes() == b"old"
 
 
-@pytest.mark.parametrize("suffix", ["abc", "pc2"])
+@one_file_formats
 def test_a_file_without_frames_is_refused(suffix, tmp_path):
     with pytest.raises(SettingsError, match="at least one"), writer(suffix, tmp_path):
         pass
@@ -136,7 +158,7 @@ def test_settings_out_of_range_are_refused(suffix, options, message, tmp_path):
         writer(suffix, tmp_path, **options)
 
 
-@pytest.mark.parametrize("suffix", ["pc2", "mdd"])
+@one_mesh_formats
 def test_a_point_cache_holds_one_mesh(suffix, tmp_path):
     with pytest.raises(SettingsError, match="a file for each"):
         writer(suffix, tmp_path, [MESH, triangle()])

@@ -170,6 +170,8 @@ def test_the_size_is_the_diagonal_of_the_box(beam):
     ("changes", "message"),
     [
         ({"start": np.zeros((3, 3))}, "start: expected 8 rows, got 3"),
+        ({"start": np.zeros((8, 2))}, r"start: expected an array of shape \(n, 3\)"),
+        ({"start": np.full((8, 3), np.nan)}, "start: 8 of 8 are not finite"),
         (
             {"velocity": [1.0, 2.0]},
             r"velocity: expected finite numbers of shape \(3,\) or \(8, 3\)",
