@@ -11,7 +11,8 @@ from jellycage.sim.bake.cache import Cache
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.export.frames import ExportMesh
 from jellycage.sim.scene.shot import Shot
-from jellycage.sim.shapes.colliders import Box, Capsule, Collider, Plane, Sphere
+from jellycage.sim.shapes import Plane
+from jellycage.sim.shapes.colliders import Collider
 from jellycage.sim.shapes.static_mesh import StaticMesh
 from jellycage.toolkit.picture.camera import camera_around
 from jellycage.toolkit.picture.gif_file import write_gif
@@ -101,7 +102,7 @@ def _view(animation: Animation, aspect):
     low, high = np.min(boxes, axis=0)[0].astype(float), np.max(boxes, axis=0)[1].astype(float)
     for collider in animation.colliders:
         pose = collider.motion.pose(0.0)
-        if isinstance(collider, Plane) and pose[8] > 0.999:
+        if isinstance(collider.shape, Plane) and pose[8] > 0.999:
             low[2] = pose[11]
     corners = np.array(
         [[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])]
@@ -142,41 +143,8 @@ def _surroundings(animation: Animation, time: float, floor: Shape):
     extent = 2.0 * float(np.ptp(floor.vertices, axis=0).max())
     for collider in animation.colliders:
         pose = collider.motion.pose(time)
-        if isinstance(collider, Plane) and pose[8] > 0.999:
+        if isinstance(collider.shape, Plane) and pose[8] > 0.999:
             continue
-        vertices, faces = _mesh_of(collider, extent)
+        vertices, faces = collider.shape.drawn(fineness=2, extent=extent)
         turn, location = pose[:9].reshape(3, 3), pose[9:]
         yield Shape(vertices @ turn.T + location, faces, COLLIDER_COLOUR)
-
-
-def _mesh_of(collider: Collider, extent: float):
-    """Vertices and triangles of a collider in its own space; of a plane a square."""
-    if isinstance(collider, Plane):
-        square = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]) * extent
-        return square, np.array([[0, 1, 2], [0, 2, 3]])
-    if isinstance(collider, Box):
-        signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-        faces = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
-        faces = np.array(faces)[:, [[0, 1, 2], [0, 2, 3]]].reshape(-1, 3)
-        return signs * collider.parameters(), faces
-    assert isinstance(collider, Sphere | Capsule)
-    half = 0.5 * collider.length if isinstance(collider, Capsule) else 0.0
-    rows, columns = 16, 32
-    polar = np.linspace(0.0, np.pi, rows + 1)[:, None]
-    round_ = np.linspace(0.0, 2.0 * np.pi, columns, endpoint=False)[None, :]
-    z = np.cos(polar) * collider.radius
-    z = z + np.where(z >= 0.0, half, -half)
-    grid = np.stack(
-        np.broadcast_arrays(
-            collider.radius * np.sin(polar) * np.cos(round_),
-            collider.radius * np.sin(polar) * np.sin(round_),
-            z,
-        ),
-        axis=-1,
-    )
-    i, j = np.indices((rows, columns)).reshape(2, -1)
-    a, b = i * columns + j, i * columns + (j + 1) % columns
-    faces = np.concatenate(
-        [np.stack([a, a + columns, b], 1), np.stack([b, a + columns, b + columns], 1)]
-    )
-    return grid.reshape(-1, 3), faces

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from jellycage.sim.maths import quaternions
 from jellycage.sim.ragdoll import roles
 from jellycage.sim.ragdoll.character import Character
-from jellycage.sim.shapes.shapes import Box, Capsule, Hull, Shape
+from jellycage.sim.shapes import Box, Capsule, Hull, Shape
 
 # Radius of a limb as a share of its bone's length, of adults.
 THICKNESS = {

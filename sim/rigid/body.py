@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.maths import quaternions
-from jellycage.sim.shapes.shapes import MassProperties, Shape
+from jellycage.sim.shapes.hulls import MassProperties
+from jellycage.sim.shapes.shape import Shape
 from jellycage.toolkit.arrays import frozen
 
 

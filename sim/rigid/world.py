@@ -22,9 +22,9 @@ from jellycage.sim.rigid.joints import JOINT_KEPT, Joint, joint_arrays
 from jellycage.sim.rigid.residuals import Residuals, residuals
 from jellycage.sim.rigid.rods import ROD_KEPT, Rod, rod_arrays
 from jellycage.sim.rigid.step_kernels import advance
-from jellycage.sim.shapes import colliders as surroundings
+from jellycage.sim.shapes import Shape
+from jellycage.sim.shapes.colliders import Collider, as_collider
 from jellycage.sim.shapes.cores import shape_arrays
-from jellycage.sim.shapes.shapes import Box, Capsule, Plane, Sphere
 from jellycage.sim.shapes.static_mesh import StaticMesh, mesh_arrays
 from jellycage.toolkit.arrays import frozen
 
@@ -147,7 +147,7 @@ class RigidWorld:
         joints: Sequence[Joint] = (),
         rods: Sequence[Rod] = (),
         *,
-        colliders: Sequence[surroundings.Collider] = (),
+        colliders: Sequence[Collider | Shape] = (),
         meshes: Sequence[StaticMesh] = (),
         gravity: ArrayLike = (0.0, 0.0, -9.81),
         settings: RigidSettings | None = None,
@@ -155,11 +155,11 @@ class RigidWorld:
     ):
         self.settings = settings or RigidSettings()
         self.gravity = frozen(np.array(gravity, np.float64))
-        self.bodies, self.colliders = tuple(bodies), tuple(colliders)
+        self.bodies, self.colliders = tuple(bodies), tuple(map(as_collider, colliders))
         self.time, self.last_h, self.moving = 0.0, 0.0, len(self.bodies)
         self.shapes = [
             *([body.shapes for body in self.bodies]),
-            *([_shape_of(c)] for c in self.colliders),
+            *([c.shape] for c in self.colliders),
             [],
         ]
         count = len(self.shapes)
@@ -331,18 +331,6 @@ class RigidWorld:
         kinetic = (mass[:, None] * self.state.v[:n] ** 2).sum()
         kinetic += np.einsum("ni,nij,nj->", spin, a.inertia[:n], spin)
         return float(0.5 * kinetic - (mass[:, None] * self.state.p[:n] * self.gravity).sum())
-
-
-def _shape_of(collider):
-    """The shape of a collider of soft bodies."""
-    lengths = collider.parameters()
-    if isinstance(collider, surroundings.Plane):
-        return Plane()
-    if isinstance(collider, surroundings.Sphere):
-        return Sphere(lengths[0])
-    if isinstance(collider, surroundings.Box):
-        return Box(2.0 * lengths)
-    return Capsule(lengths[0], (0.0, 0.0, -lengths[1]), (0.0, 0.0, lengths[1]))
 
 
 def _pair_numbers(*pairs_and_count):

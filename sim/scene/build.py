@@ -16,6 +16,7 @@ from scipy.spatial import cKDTree
 from jellycage.sim.errors import SceneError
 from jellycage.sim.export.frames import ExportMesh
 from jellycage.sim.export.pc2 import read_pc2
+from jellycage.sim.materials import law_named
 from jellycage.sim.maths.keyed import Keyed
 from jellycage.sim.maths.quaternions import turn_to
 from jellycage.sim.maths.quaternions_kernels import quaternion_of
@@ -26,12 +27,12 @@ from jellycage.sim.scene.scene_file import SceneFile
 from jellycage.sim.scene.selections import Selections
 from jellycage.sim.scene.shot import Shot
 from jellycage.sim.scene.surfaces import EmbeddedSurface
-from jellycage.sim.shapes.colliders import Box, Capsule, Collider, Motion, Plane, Sphere
+from jellycage.sim.shapes import SHAPES
+from jellycage.sim.shapes.colliders import Collider, Motion
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.loads import Force, Impulse, PositionChange, VelocityChange
 from jellycage.sim.soft.pins import Pin
 from jellycage.sim.soft.presets import (
-    LAWS,
     PRESETS,
     QUALITIES,
     preset_material,
@@ -158,6 +159,7 @@ def _body(scene: SceneFile, entry: BodyEntry, clock: _Clock, report):
         friction=entry.friction,
         restitution=entry.restitution,
         quadrature=entry.quadrature,
+        rotation_method=entry.rotation_method,
     )
     skin = _skin(asset, source, entry, stretch @ rotation.T)
     return body, skin, (*notes, *said)
@@ -207,7 +209,7 @@ def _material(scene, entry, height, selected):
     notes = ()
     if entry.material is not None:
         m = entry.material
-        material = LAWS[m.law](m.young_modulus, m.poisson_ratio, m.density)
+        material = law_named(m.law)(m.young_modulus, m.poisson_ratio, m.density)
     else:
         preset = PRESETS[entry.preset]
         material, _ = preset_material(preset, height, scene.gravity, sag=entry.sag)
@@ -296,18 +298,13 @@ def _collider(entry: ColliderEntry, clock: _Clock) -> Collider:
         turn = turn_to((0.0, 0.0, 1.0) if entry.normal is None else entry.normal)
         rotations = [_product(rotation, turn) for rotation in rotations]
     times = [clock.seconds(key.frame) for key in keys] or [0.0]
-    common = {
-        "motion": Motion(locations, rotations, times),
-        "friction": entry.friction,
-        "restitution": entry.restitution,
-    }
-    if entry.kind == "plane":
-        return Plane(**common)
-    if entry.kind == "sphere":
-        return Sphere(entry.radius, **common)
-    if entry.kind == "box":
-        return Box(entry.size, **common)
-    return Capsule(entry.radius, entry.length, **common)
+    shape = SHAPES[entry.kind]
+    return Collider(
+        shape.of_keys(**{name: getattr(entry, name) for name in shape.keys}),
+        Motion(locations, rotations, times),
+        entry.friction,
+        entry.restitution,
+    )
 
 
 def _product(a, b):

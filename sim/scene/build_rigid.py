@@ -22,7 +22,7 @@ from jellycage.sim.scene.surfaces import (
     body_surface,
     ragdoll_surface,
 )
-from jellycage.sim.shapes.shapes import Box, Capsule, Hull, Shape, Sphere
+from jellycage.sim.shapes import SHAPES, Shape
 from jellycage.sim.shapes.static_mesh import StaticMesh
 from jellycage.toolkit.arrays import frozen
 from jellycage.toolkit.mesh.mesh_io import read_mesh
@@ -145,14 +145,10 @@ def _body(entry: RigidEntry) -> tuple[RigidBody, CarriedSurface, list[str]]:
 
 def _shape(entry: RigidEntry, vertices, mesh) -> Shape:
     """What collides, in the frame of the body."""
-    if entry.kind == "sphere":
-        return Sphere(entry.radius)
-    if entry.kind == "box":
-        return Box(entry.size)
-    if entry.kind == "capsule":
-        half = 0.5 * entry.length
-        return Capsule(entry.radius, (0.0, 0.0, -half), (0.0, 0.0, half))
-    return Hull(vertices[np.unique(mesh.faces)])
+    shape = SHAPES[entry.kind]
+    if entry.kind == "mesh":
+        return shape(vertices[np.unique(mesh.faces)])
+    return shape.of_keys(**{name: getattr(entry, name) for name in shape.keys})
 
 
 def _static_mesh(entry: ColliderEntry) -> StaticMesh:

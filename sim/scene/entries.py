@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jellycage.sim.materials import LAWS, NeoHookean
+from jellycage.sim.rotations import ROTATIONS
+from jellycage.sim.scene.shape_keys import COLLIDERS, shape_key, shape_rules
 from jellycage.sim.schema.schema import ExactlyOne, NotTogether, OnlyFor, Together, key
 from jellycage.sim.schema.schema_kinds import (
     LAST_FRAME,
@@ -31,7 +34,7 @@ from jellycage.sim.schema.schema_kinds import (
     Whole,
 )
 from jellycage.sim.soft.elasticity import DIFFERENTIALS
-from jellycage.sim.soft.presets import LAWS, PRESETS
+from jellycage.sim.soft.presets import PRESETS
 from jellycage.sim.solvers.settings import SolverSettings
 from jellycage.toolkit.embedding.smooth_embedding import METHODS
 
@@ -39,7 +42,6 @@ SURFACES = ("barycentric", *METHODS)
 ONE_SHOT_LOADS = ("impulse", "velocity", "position")
 THREE_ZEROS = (0.0, 0.0, 0.0)
 PLAIN_FRICTION, PLAIN_RESTITUTION = 0.5, 0.0
-SIMPLE_SHAPES = ("plane", "sphere", "box", "capsule")
 
 Three = tuple[float, float, float]
 
@@ -188,7 +190,9 @@ class MaterialEntry:
     """A material in real units, the same at every size."""
 
     law: str = key(
-        Choice(tuple(LAWS)), "neo_hookean keeps volume, corotated is faster.", "neo_hookean"
+        Choice(tuple(law.name for law in LAWS)),
+        "; ".join(f"{law.name}: {law.sentence}" for law in LAWS) + ".",
+        NeoHookean.name,
     )
     young_modulus: float = key(
         Number(1.0, 1e12, "Pa"), "Stiffness: 5e3 gelatin, 1e5 soft rubber, 1e7 hard rubber.", 1e5
@@ -458,6 +462,11 @@ class BodyEntry:
     fit_steps: int = key(Whole(0, 1000), "Passes that pull tets closer to the surface.", 10)
     split: bool = key(Flag(), "Whether parts that share a cell move separately.", True)
     quadrature: int = key(Choice((1, 8)), "Quadrature points of a hex; tets have one.", 1)
+    rotation_method: str = key(
+        Choice(tuple(ROTATIONS)),
+        "How corotated elements find their rotation: dapd also brings inverted ones back.",
+        "dapd",
+    )
     surface: str = key(
         Choice(SURFACES),
         "What is written to files: barycentric is the surface that collides, with facets where elements meet; "
@@ -496,16 +505,14 @@ class ColliderEntry:
 
     RULES = (
         OnlyFor("normal", ("plane",)),
-        OnlyFor("radius", ("sphere", "capsule"), "radius = 0.5"),
-        OnlyFor("size", ("box",), "size = [1.0, 1.0, 1.0]"),
-        OnlyFor("length", ("capsule",), "length = 1.0"),
+        *shape_rules(),
         OnlyFor("mesh", ("mesh",), 'mesh = "stairs.obj"'),
         OnlyFor("scale", ("mesh",)),
-        *(OnlyFor(name, SIMPLE_SHAPES) for name in ("friction", "restitution", "keys")),
+        *(OnlyFor(name, COLLIDERS) for name in ("friction", "restitution", "keys")),
     )
 
     kind: str = key(
-        Choice((*SIMPLE_SHAPES, "mesh")),
+        Choice((*COLLIDERS, "mesh")),
         "Its shape; only ragdolls and rigid bodies meet a mesh, soft bodies pass through it.",
         example="plane",
     )
@@ -519,21 +526,9 @@ class ColliderEntry:
     location: Three = key(METRES, "Where its centre, or a point of the plane, is.", THREE_ZEROS)
     rotation: Three = key(DEGREES, "XYZ Euler angles as in Blender: first about x.", THREE_ZEROS)
     normal: Three = key(DIRECTION, "Free side of the plane, before its rotation.", (0.0, 0.0, 1.0))
-    radius: float | None = key(
-        Number(0.0, unit="m", above=True), "Of a sphere or a capsule.", None, example=0.5
-    )
-    size: Three | None = key(
-        Vector(Number(0.0, unit="m", above=True)),
-        "Full lengths of a box along its axes.",
-        None,
-        example=(1.0, 1.0, 1.0),
-    )
-    length: float | None = key(
-        Number(0.0, unit="m"),
-        "Between the centres of a capsule's ends, along its z.",
-        None,
-        example=1.0,
-    )
+    radius: float | None = shape_key("radius")
+    size: Three | None = shape_key("size")
+    length: float | None = shape_key("length")
     mesh: Path | None = key(
         ExistingFile(),
         "Surface of a mesh collider, which stands still and has a friction of 0.5.",

@@ -15,6 +15,7 @@ from jellycage.sim.scene.entries import (
     THREE_ZEROS,
     Three,
 )
+from jellycage.sim.scene.shape_keys import RIGID_BODIES, shape_key, shape_rules
 from jellycage.sim.schema.schema import NotTogether, OnlyFor, key
 from jellycage.sim.schema.schema_kinds import (
     Choice,
@@ -28,7 +29,6 @@ from jellycage.sim.schema.schema_kinds import (
 )
 
 MOTION_ENDINGS = (".bvh", ".json")
-POSITIVE = Number(0.0, unit="m", above=True)
 DAMPING = Number(0.0, 1e6, "1/s")
 FRICTION = Number(0.0, 10.0)
 
@@ -106,30 +106,21 @@ class RigidEntry:
     RULES = (
         OnlyFor("mesh", ("mesh",), 'mesh = "crate.obj"'),
         OnlyFor("scale", ("mesh",)),
-        OnlyFor("radius", ("sphere", "capsule"), "radius = 0.5"),
-        OnlyFor("size", ("box",), "size = [1.0, 1.0, 1.0]"),
-        OnlyFor("length", ("capsule",), "length = 1.0"),
+        *shape_rules(),
         NotTogether("mass", ("density",), "both say how heavy it is"),
     )
 
     kind: str = key(
-        Choice(("sphere", "box", "capsule", "mesh")),
+        Choice(RIGID_BODIES),
         "Its shape; of a mesh the convex hull collides.",
         example="box",
     )
     name: str = key(NAME, "Left out: its kind or file, made unique.", "", example="crate")
     mesh: Path | None = key(ExistingFile(), "What is seen of a mesh.", None, example="crate.obj")
     scale: float | Three = key(SCALE, "Of a mesh, along its axes.", 1.0)
-    radius: float | None = key(POSITIVE, "Of a sphere or a capsule.", None, example=0.5)
-    size: Three | None = key(
-        Vector(POSITIVE), "Full lengths of a box along its axes.", None, example=(1.0, 1.0, 1.0)
-    )
-    length: float | None = key(
-        Number(0.0, unit="m"),
-        "Between the centres of a capsule's ends, along its z.",
-        None,
-        example=1.0,
-    )
+    radius: float | None = shape_key("radius")
+    size: Three | None = shape_key("size")
+    length: float | None = shape_key("length")
     location: Three = key(METRES, "Where its centre, or the origin of its mesh, is.", THREE_ZEROS)
     rotation: Three = key(DEGREES, "XYZ Euler angles as in Blender: first about x.", THREE_ZEROS)
     velocity: Three = key(

@@ -10,7 +10,8 @@ from jellycage.sim.errors import SettingsError
 from jellycage.sim.ragdoll.ragdoll import Ragdoll
 from jellycage.sim.rigid.body import RigidBody
 from jellycage.sim.rigid.world import RigidSettings
-from jellycage.sim.shapes.colliders import Collider
+from jellycage.sim.shapes import Shape
+from jellycage.sim.shapes.colliders import Collider, as_collider
 from jellycage.sim.shapes.static_mesh import StaticMesh
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.solvers.settings import SolverSettings
@@ -33,8 +34,8 @@ class Scene:
     """Velocity of the air [m/s], shape (3,); felt by bodies with air_drag."""
     solver: SolverSettings = SolverSettings()
     """How hard to try with soft bodies."""
-    colliders: Sequence[Collider] = ()
-    """What nothing can enter."""
+    colliders: Sequence[Collider | Shape] = ()
+    """What nothing can enter; a bare shape stands still."""
     rigid_bodies: Sequence[RigidBody] = ()
     ragdolls: Sequence[Ragdoll] = ()
     entering: Sequence[float] = ()
@@ -47,6 +48,7 @@ class Scene:
     def __post_init__(self):
         for name in ("bodies", "colliders", "rigid_bodies", "ragdolls", "meshes"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "colliders", tuple(map(as_collider, self.colliders)))
         entering = tuple(float(time) for time in self.entering) or (0.0,) * len(self.ragdolls)
         if len(entering) != len(self.ragdolls) or not all(
             0.0 <= time < np.inf for time in entering

@@ -13,7 +13,6 @@ from jellycage.sim.ragdoll.character import Skin
 from jellycage.sim.ragdoll.playback import motion_of
 from jellycage.sim.ragdoll.ragdoll import Ragdoll
 from jellycage.sim.rigid.body import RigidBody
-from jellycage.sim.shapes.shapes import vertices_and_faces
 from jellycage.toolkit.arrays import frozen
 
 
@@ -135,7 +134,7 @@ def body_surface(name: str, bodies: Sequence[RigidBody]) -> CarriedSurface:
     vertices, faces, carrier, count = [], [], [], 0
     for number, owner in enumerate(bodies):
         for shape in owner.shapes:
-            points, triangles = vertices_and_faces(shape)
+            points, triangles = shape.drawn()
             vertices.append(points)
             faces.append(triangles + count)
             carrier.append(np.full(len(points), number))

@@ -1,14 +1,15 @@
 """Colliders: solid shapes that bodies meet. They move as they are told and feel nothing."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.maths import quaternions
-from jellycage.sim.shapes.signed_distance_kernels import BOX, CAPSULE, PLANE, SPHERE
+from jellycage.sim.shapes import SHAPES, Plane, Shape
+from jellycage.sim.shapes.signed_distance_kernels import KINDS
 from jellycage.toolkit.arrays import frozen
 
 
@@ -70,107 +71,63 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Collider:
-    """What all colliders have; the kinds of it say what shape they are in their own space."""
+    """A shape that moves as it is told."""
 
-    kind: ClassVar[int]
-
-    def __post_init__(self):
-        if not 0.0 <= self.friction < np.inf:
-            raise SettingsError(f"friction: expected 0 or more, got {self.friction}")
-        if not 0.0 <= self.restitution <= 1.0:
-            raise SettingsError(f"restitution: expected 0 to 1, got {self.restitution}")
-        if not (np.isfinite(self.parameters()).all() and (self.parameters() >= 0.0).all()):
-            raise SettingsError(f"{type(self).__name__}: lengths must be positive numbers [m]")
-
-    def parameters(self) -> NDArray[np.float64]:
-        """Lengths that make the shape [m], shape (3,)."""
-        return np.zeros(3)
-
-    @property
-    def thickness(self) -> float:
-        """Of the shape where it is thinnest [m]."""
-        return 2.0 * float(self.parameters()[0])
-
-
-@dataclass(frozen=True, eq=False)
-class Plane(Collider):
-    """Everything below z = 0 of its own space is solid."""
-
+    shape: Shape
+    """What bodies cannot enter, in its own space."""
     motion: Motion = Motion()
+    """Where it is."""
     friction: float = 0.5
     """Coulomb's coefficient; a pair has the geometric mean of its two."""
     restitution: float = 0.0
     """Share of the approach speed that a body leaves with, on top of its own elasticity, 0..1."""
-    kind = PLANE
-    thickness = np.inf
-
-
-@dataclass(frozen=True, eq=False)
-class Sphere(Collider):
-    """A ball about the origin."""
-
-    radius: float = 1.0
-    """[m]."""
-    motion: Motion = Motion()
-    friction: float = 0.5
-    restitution: float = 0.0
-    kind = SPHERE
-
-    def parameters(self):
-        return np.array([self.radius, 0.0, 0.0], np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class Box(Collider):
-    """A box about the origin."""
-
-    size: ArrayLike = (1.0, 1.0, 1.0)
-    """Full lengths of its sides [m], shape (3,)."""
-    motion: Motion = Motion()
-    friction: float = 0.5
-    restitution: float = 0.0
-    kind = BOX
 
     def __post_init__(self):
-        if np.shape(self.size) != (3,):
-            raise SettingsError("Box: size must be three lengths [m]")
-        super().__post_init__()
-
-    def parameters(self):
-        return 0.5 * np.asarray(self.size, np.float64)
+        if not isinstance(self.shape, Shape):
+            raise SettingsError(
+                f"shape: expected one of {', '.join(kind.__name__ for kind in SHAPES.values())}, "
+                f"got {self.shape!r}"
+            )
+        if self.shape.kernels is None:
+            raise SettingsError(
+                f"shape: a {type(self.shape).__name__} cannot be a collider; give rigid bodies a mesh to meet"
+            )
+        if not 0.0 <= self.friction < np.inf:
+            raise SettingsError(f"friction: expected 0 or more, got {self.friction}")
+        if not 0.0 <= self.restitution <= 1.0:
+            raise SettingsError(f"restitution: expected 0 to 1, got {self.restitution}")
 
     @property
-    def thickness(self):
-        return float(np.min(self.size))
+    def thickness(self) -> float:
+        """Of the shape where it is thinnest [m]."""
+        return self.shape.thickness
+
+    def pose(self, time: float) -> NDArray[np.float64]:
+        """Rotation by rows and location [m] of the space that `signed_distance` knows its shape in, shape (12,)."""
+        pose = self.motion.pose(time)
+        turn, location = self.shape.frame
+        if not location.any() and not turn[1:].any():
+            return pose
+        outer = pose[:9].reshape(3, 3)
+        inner = quaternions.as_matrices(turn)
+        return np.concatenate([(outer @ inner).reshape(-1), outer @ location + pose[9:]])
 
 
-@dataclass(frozen=True, eq=False)
-class Capsule(Collider):
-    """All points within a radius of a piece of the z axis, centred on the origin."""
-
-    radius: float = 0.5
-    """[m]."""
-    length: float = 1.0
-    """Of the piece of the axis [m]; end to end it is two radii more."""
-    motion: Motion = Motion()
-    friction: float = 0.5
-    restitution: float = 0.0
-    kind = CAPSULE
-
-    def parameters(self):
-        return np.array([self.radius, 0.5 * self.length, 0.0], np.float64)
+def as_collider(given: Collider | Shape) -> Collider:
+    """A collider; a bare shape is one that stands still."""
+    return given if isinstance(given, Collider) else Collider(given)
 
 
-def ground(height: float = 0.0, *, friction: float = 0.5, restitution: float = 0.0) -> Plane:
+def ground(height: float = 0.0, *, friction: float = 0.5, restitution: float = 0.0) -> Collider:
     """A floor at z = height [m]."""
-    return Plane(Motion((0.0, 0.0, height)), friction, restitution)
+    return Collider(Plane(), Motion((0.0, 0.0, height)), friction, restitution)
 
 
 class ColliderArrays(NamedTuple):
     """Colliders during one step, for kernels."""
 
     kind: NDArray[np.int64]
-    """PLANE, SPHERE, BOX or CAPSULE, shape (c,)."""
+    """Number of its kind of shape, see `signed_distance_kernels`, shape (c,)."""
     parameters: NDArray[np.float64]
     """Lengths [m], shape (c, 3)."""
     before: NDArray[np.float64]
@@ -182,9 +139,9 @@ class ColliderArrays(NamedTuple):
 def collider_arrays(colliders, start: float, end: float) -> ColliderArrays:
     """The colliders as they move from one time [s] to another."""
     rows = [np.zeros((0, 12))]
-    before = np.concatenate([*rows, *(c.motion.pose(start)[None] for c in colliders)])
-    after = np.concatenate([*rows, *(c.motion.pose(end)[None] for c in colliders)])
-    parameters = np.concatenate([np.zeros((0, 3)), *(c.parameters()[None] for c in colliders)])
     return ColliderArrays(
-        np.array([c.kind for c in colliders], np.int64), parameters, before, after
+        kind=np.array([KINDS.index(c.shape.kind) for c in colliders], np.int64),
+        parameters=np.array([c.shape.lengths() for c in colliders], np.float64).reshape(-1, 3),
+        before=np.concatenate([*rows, *(c.pose(start)[None] for c in colliders)]),
+        after=np.concatenate([*rows, *(c.pose(end)[None] for c in colliders)]),
     )

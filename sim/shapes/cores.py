@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jellycage.sim.shapes.kinds_kernels import CONVEX, PLANE
-from jellycage.sim.shapes.shapes import Capsule, Plane, Shape, Sphere
+from jellycage.sim.shapes.shape import Shape
 from jellycage.toolkit.arrays import frozen
 
 
@@ -50,24 +50,21 @@ def shape_arrays(
     parts = {name: [] for name in ("points", "normals", "corners", "edges", "corner_count")}
     counts = {name: [0] for name in ("points", "normals", "edges")}
     for body, (shapes, centre) in enumerate(zip(shapes_per_body, np.array(centres), strict=True)):
-        for shape in shapes:
-            core = _core(shape)
-            points = core["points"] - centre
-            is_plane = isinstance(shape, Plane)
-            radius = getattr(shape, "radius", 0.0)
-            reach = 0.0 if is_plane else radius + np.sqrt((points**2).sum(axis=1)).max()
+        for core in (shape.core() for shape in shapes):
+            points, is_plane = core.points - centre, not len(core.points)
+            reach = 0.0 if is_plane else core.radius + np.sqrt((points**2).sum(axis=1)).max()
             first_point, first_face = counts["points"][-1], counts["normals"][-1]
-            for name, value in zip(
-                rows, (body, PLANE if is_plane else CONVEX, radius, reach), strict=True
-            ):
-                rows[name].append(value)
+            rows["body"].append(body)
+            rows["kind"].append(PLANE if is_plane else CONVEX)
+            rows["radius"].append(core.radius)
+            rows["reach"].append(reach)
             parts["points"].append(points)
-            parts["normals"].append(core["normals"])
-            parts["edges"].append(_moved(core["edges"], first_point, first_face))
-            parts["corners"] += [face + first_point for face in core["faces"]]
-            parts["corner_count"] += [len(face) for face in core["faces"]]
+            parts["normals"].append(core.normals)
+            parts["edges"].append(_moved(core.edges, first_point, first_face))
+            parts["corners"] += [face + first_point for face in core.faces]
+            parts["corner_count"] += [len(face) for face in core.faces]
             for name in counts:
-                counts[name].append(counts[name][-1] + len(core[name]))
+                counts[name].append(counts[name][-1] + len(getattr(core, name)))
     return ShapeArrays(
         body=_whole(rows["body"]),
         kind=_whole(rows["kind"]),
@@ -82,27 +79,6 @@ def shape_arrays(
         edge_start=_whole(counts["edges"]),
         edges=_whole(np.concatenate([np.zeros((0, 4)), *parts["edges"]])),
     )
-
-
-def _core(shape: Shape) -> dict:
-    """Points, faces, their normals, and edges of a core."""
-    no_normals, no_edges = np.zeros((0, 3)), np.zeros((0, 4), np.int64)
-    if isinstance(shape, Sphere | Plane):
-        points = np.zeros((0, 3)) if isinstance(shape, Plane) else shape.centre[None]
-        return {"points": points, "faces": (), "normals": no_normals, "edges": no_edges}
-    if isinstance(shape, Capsule):
-        points = np.array([shape.start, shape.end])
-        if (shape.start == shape.end).all():
-            return {"points": points[:1], "faces": (), "normals": no_normals, "edges": no_edges}
-        line = np.array([[0, 1, -1, -1]])
-        return {"points": points, "faces": (), "normals": no_normals, "edges": line}
-    solid = shape.polytope
-    return {
-        "points": solid.points,
-        "faces": solid.faces,
-        "normals": solid.normals,
-        "edges": solid.edges(),
-    }
 
 
 def _moved(edges: NDArray, first_point: int, first_face: int) -> NDArray:

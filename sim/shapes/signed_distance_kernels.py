@@ -1,46 +1,19 @@
-"""Signed distance to simple shapes, each in its own space, and where a moving point first meets one."""
+"""Signed distance to any shape in its own space, and where a moving point first meets one."""
 
 import math
 
+from jellycage.sim.maths.choice_kernels import chosen
+from jellycage.sim.shapes import SHAPES
 from jellycage.toolkit.compile_kernels import njit_called
 
-PLANE, SPHERE, BOX, CAPSULE = 0, 1, 2, 3
 TRACE_STEPS = 64  # to find where a way enters a shape; a handful is the rule
 NEAR = 1e-9  # of the way that is left: close enough to have arrived
+KINDS = tuple(kind for kind, shape in SHAPES.items() if shape.kernels is not None)
+"""The place of a kind of shape is its number here."""
 
-
-@njit_called
-def signed_distance(kind, a, b, c, x, y, z):
-    """Distance [m] of (x, y, z) to the surface, negative inside, and the outward unit normal of the nearest place.
-
-    (a, b, c): radius of a sphere; half sides of a box; radius and half length of a capsule along z.
-    """
-    if kind == PLANE:
-        return z, 0.0, 0.0, 1.0
-    if kind == BOX:
-        return box_distance(a, b, c, x, y, z)
-    if kind == CAPSULE:
-        z -= min(max(z, -b), b)
-    length = math.sqrt(x * x + y * y + z * z)
-    if length == 0.0:
-        return -a, 1.0, 0.0, 0.0
-    return length - a, x / length, y / length, z / length
-
-
-@njit_called
-def box_distance(a, b, c, x, y, z):
-    """`signed_distance` of a box with half sides a, b, c."""
-    sx, sy, sz = math.copysign(1.0, x), math.copysign(1.0, y), math.copysign(1.0, z)
-    dx, dy, dz = abs(x) - a, abs(y) - b, abs(z) - c
-    if dx <= 0.0 and dy <= 0.0 and dz <= 0.0:
-        if dx >= dy and dx >= dz:
-            return dx, sx, 0.0, 0.0
-        if dy >= dz:
-            return dy, 0.0, sy, 0.0
-        return dz, 0.0, 0.0, sz
-    dx, dy, dz = max(dx, 0.0), max(dy, 0.0), max(dz, 0.0)
-    length = math.sqrt(dx * dx + dy * dy + dz * dz)
-    return length, sx * dx / length, sy * dy / length, sz * dz / length
+signed_distance = chosen(
+    [SHAPES[kind].kernels.signed_distance for kind in KINDS], "signed_distance"
+)
 
 
 @njit_called

@@ -20,12 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jellycage.sim.errors import SettingsError
-from jellycage.sim.materials import Corotated, NeoHookean
+from jellycage.sim.materials import law_named
 from jellycage.sim.materials.elastic import Elastic
 
 EARTH_GRAVITY = 9.81
 """What sizes a preset where there is no gravity [m/s^2]."""
-LAWS = {"neo_hookean": NeoHookean, "corotated": Corotated}
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Preset:
     restitution: float
     """Share of the speed that it leaves a collider with, on top of its own elasticity, 0..1."""
     law: str
-    """A key of LAWS."""
+    """Name of its material, see `materials.LAWS`."""
     description: str
     """One sentence for artists."""
 
@@ -138,7 +137,7 @@ def preset_material(
             f"got {height} and {sag}; measure the body along gravity"
         )
     young_modulus = preset.density * gravity_strength(gravity) * height / (2.0 * sag)
-    material = LAWS[preset.law](young_modulus, preset.poisson_ratio, preset.density)
+    material = law_named(preset.law)(young_modulus, preset.poisson_ratio, preset.density)
     return material, stiffness_damping(preset.damping_ratio, material, height)
 
 
