@@ -279,10 +279,10 @@ def _changed(scene, options: dict[str, Any]):
     return dataclasses.replace(scene, **changes)
 
 
-def _job(context, scene, options: dict[str, Any]):
-    """The job that a scene and the options ask for."""
+def _task(context, scene, options: dict[str, Any]):
+    """The task that a scene and the options ask for."""
+    from jellycage.sim.bake.bake_task import BakeTask
     from jellycage.sim.bake.exports import Export
-    from jellycage.sim.bake.job import Job
 
     scene = _changed(scene, options)
     outputs = list(options.get("outputs") or ([scene.output.path] if scene.output.path else []))
@@ -302,10 +302,10 @@ def _job(context, scene, options: dict[str, Any]):
         )
         for path in files
     ]
-    return Job(
+    return BakeTask.of_scene(
         scene,
         cache,
-        tuple(exports),
+        exports,
         preview=options.get("preview"),
         report=options.get("report"),
         velocities=options.get("velocities") or scene.output.velocities,
@@ -316,15 +316,14 @@ def _job(context, scene, options: dict[str, Any]):
 
 def _run(context, console: Console, scene, options) -> dict[str, Any]:
     """Bake a scene with the options of a command."""
-    from jellycage.sim.bake.job import run_job
     from jellycage.sim.warm_up import start_warm_up
 
-    job = _job(context, scene, options)
-    job.check()
-    helpers = [start_warm_up(element) for element in sorted(job.elements)]
+    task = _task(context, scene, options)
+    task.check()
+    helpers = [start_warm_up(element) for element in sorted(task.elements)]
     try:
         with progress_of(console) as progress:
-            facts = run_job(job, BakeProgress(console, progress), helpers=helpers)
+            facts = task.run(BakeProgress(console, progress), helpers=helpers)
     finally:
         for helper in helpers:
             if helper is not None and helper.poll() is None:
@@ -337,7 +336,6 @@ def _run(context, console: Console, scene, options) -> dict[str, Any]:
 def _describe(console: Console, scene, path):
     """What --dry-run says."""
     from jellycage.sim.scene.build import build_shot
-    from jellycage.sim.scene.rigid_run import RigidRun
 
     with progress_of(console) as progress:
         shot = build_shot(scene, progress=progress)
@@ -349,7 +347,7 @@ def _describe(console: Console, scene, path):
         "fps": shot.fps,
         "substeps": shot.substeps,
         "elements": [len(body.elements.corners) for body in shot.scene.bodies],
-        "rigid_bodies": 0 if shot.rigid is None else len(RigidRun(shot.rigid).poses()[0]),
+        "rigid_bodies": shot.rigid_rows[-1].stop if shot.rigid_rows else 0,
         "vertices": vertices,
         "bytes": 12 * sum(vertices) * frame_count,
         "warnings": list(shot.notes),

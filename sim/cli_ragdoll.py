@@ -1,6 +1,6 @@
 """The command `ragdoll`: let a character go at the end of its animation, and write what becomes of it."""
 
-import time
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -73,30 +73,29 @@ class Height(click.ParamType):
 @click.option("--iterations", type=click.IntRange(1, 10000), help="Sweeps per step (20).")
 @click.option("--up-axis", type=click.Choice(["Y", "Z"]), help="Of .bvh and .abc files (Y).")
 @click.option("--preview", type=FILE, help="Also pictures: x.gif or x.png.")
+@click.option("--cache", type=FILE, help="Folder of the bake (the first output with .bake).")
+@click.option("--resume", is_flag=True, help="Continue an unfinished bake.")
 @click.option("--force", is_flag=True, help="Replace a .json file even if it holds no motion.")
 @talk_options
 @click.pass_context
-def ragdoll(context, character, outputs, preview, force, **options):
+def ragdoll(context, character, outputs, preview, cache, resume, force, **options):
     """Let CHARACTER (.json) go limp at the end of its animation.
 
     The files begin with the animation; the last frame of it is where the
-    simulation takes over. docs/character_file.md describes characters.
+    simulation takes over. Frames go to a cache folder as they are finished;
+    Ctrl-C keeps them, and --resume continues. docs/character_file.md
+    describes characters.
     """
     if not outputs and preview is None:
         raise click.UsageError("where to? give -o x.bvh, x.json or x.abc", context)
-    from jellycage.sim.ragdoll.character_file import read_character
+    from jellycage.sim.cli import BakeProgress
 
     console = console_of(context)
     _check_outputs(character, outputs, preview, force)
-    began = time.perf_counter()
+    task = _task(character, outputs, preview, cache, resume, options)
     with progress_of(console) as progress:
-        progress("reading", 0.0)
-        shot, notes = _shot(read_character(character), options)
-        run = _simulated(shot, progress)
-        _write(shot, run, outputs, options["up_axis"], progress)
-        if preview is not None:
-            _draw(shot, run, preview, progress)
-    facts = _facts(shot, run, notes, outputs, preview, time.perf_counter() - began)
+        outcome = task.finish(BakeProgress(console, progress))
+    facts = _facts(outcome, outputs)
     console.result(facts, _text(facts))
 
 
@@ -136,20 +135,42 @@ def _holds_motion(path: Path) -> bool:
         return FORMAT in file.read(LONGEST_HEAD)
 
 
-def _shot(character, options: dict[str, Any]):
-    """(what is simulated, notes)."""
+def _task(character: Path, outputs, preview, cache, resume: bool, options: dict[str, Any]):
+    """The bake that the options ask for; one of something else in its folder is replaced."""
+    from jellycage.sim.bake.bake_task import BakeTask, MotionFile
+    from jellycage.sim.bake.exports import Export
+
+    up_axis = options["up_axis"]
+    surfaces = [path for path in outputs if path.suffix.lower() == ".abc"]
+    return BakeTask(
+        lambda progress: _shot(character, options, progress),
+        cache or [*outputs, preview][0].with_suffix(".bake"),
+        exports=tuple(Export(path, up_axis) for path in surfaces),
+        motions=tuple(MotionFile(0, path, up_axis) for path in outputs if path not in surfaces),
+        preview=preview,
+        resume=resume,
+        force=not resume,
+    )
+
+
+def _shot(path: Path, options: dict[str, Any], progress):
+    """What is simulated, and how it is seen."""
     import numpy as np
 
     from jellycage.sim.errors import SettingsError
+    from jellycage.sim.ragdoll.character_file import read_character
     from jellycage.sim.ragdoll.ragdoll import RagdollSettings, build_ragdoll
     from jellycage.sim.rigid.world import RigidSettings
-    from jellycage.sim.scene.rigid_run import RigidShot
+    from jellycage.sim.scene.scene import Scene
+    from jellycage.sim.scene.shot import Shot
     from jellycage.sim.scene.surfaces import ragdoll_surface
     from jellycage.sim.shapes.colliders import ground
 
     def given(*names):
         return {name: options[name] for name in names if options[name] is not None}
 
+    progress("reading", 0.0)
+    character = read_character(path)
     settings = RagdollSettings(
         **given("spine", "strength", "damping", "mass", "friction", "restitution")
     )
@@ -159,17 +180,36 @@ def _shot(character, options: dict[str, Any]):
         raise SettingsError(f"gravity: expected three finite numbers, got {gravity}; correct them")
     height = options["ground"]
     meshes, notes = _obstacles(options["obstacles"])
-    transition = int(character.frames[-1])
-    shot = RigidShot(
-        (int(character.frames[0]), transition + options["frames"]),
-        character.fps,
-        [ragdoll_surface(character.name, built, uses_positions=options["positions"])],
-        colliders=[] if height == "none" else [ground(height)],
-        meshes=meshes,
-        gravity=gravity,
-        settings=RigidSettings(**given("substeps", "iterations")),
+    first, transition = int(character.frames[0]), int(character.frames[-1])
+    solver = RigidSettings(**given("substeps", "iterations"))
+    doll = ragdoll_surface(character.name, built, uses_positions=options["positions"])
+    return Shot(
+        scene=Scene(
+            gravity=gravity,
+            colliders=[] if height == "none" else [ground(height)],
+            ragdolls=[built],
+            entering=[(transition - first) / character.fps],
+            meshes=meshes,
+            rigid_solver=solver,
+        ),
+        frames=(first, transition + options["frames"]),
+        fps=character.fps,
+        substeps=solver.substeps,
+        dolls=(doll,),
+        digest=_digest(path, options),
+        notes=(*built.notes, *notes),
     )
-    return shot, [*built.notes, *notes]
+
+
+def _digest(character: Path, options: dict[str, Any]) -> str:
+    """Of everything that decides the result."""
+    from jellycage.toolkit.version import VERSION
+
+    decisive = {name: options[name] for name in sorted(options) if name != "up_axis"}
+    digest = hashlib.sha256(f"{VERSION}\n{decisive}".encode())
+    for path in (character, *options["obstacles"]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _obstacles(paths):
@@ -185,97 +225,31 @@ def _obstacles(paths):
     return meshes, notes
 
 
-class _Simulated:
-    """The track of a run, and how well it went."""
-
-    def __init__(self):
-        self.track, self.gap, self.rod_error, self.seconds = [], 0.0, 0.0, 0.0
-
-    def positions(self, shot, frame):
-        return shot.positions(frame, *self.track[frame - shot.frames[0]])
-
-
-def _simulated(shot, progress) -> _Simulated:
-    from jellycage.sim.scene.rigid_run import RigidRun
-
-    result, run = _Simulated(), RigidRun(shot)
-    first, last = shot.frames
-    began = time.perf_counter()
-    while True:
-        result.track.append(run.poses())
-        gap, rod_error = run.errors()
-        result.gap, result.rod_error = max(result.gap, gap), max(result.rod_error, rod_error)
-        progress("simulating", (run.frame - first) / max(last - first, 1))
-        if run.frame == last:
-            break
-        run.step()
-    result.seconds = time.perf_counter() - began
-    return result
-
-
-def _write(shot, run, outputs, up_axis, progress) -> None:
-    """Write the motion, or the surface, to each file."""
-    import numpy as np
-
-    from jellycage.sim.export.alembic import AlembicWriter
-    from jellycage.sim.scene.rigid_run import write_motion_file
-
-    locations, rotations = (np.array(part) for part in zip(*run.track, strict=True))
-    motion = shot.motion(0, locations, rotations)
-    for path in outputs:
-        progress(f"writing {path.name}", 0.0)
-        if path.suffix.lower() != ".abc":
-            write_motion_file(shot.dolls[0], motion, path, up_axis=up_axis)
-            continue
-        with AlembicWriter(
-            path,
-            shot.export_meshes,
-            fps=shot.fps,
-            first_frame=shot.frames[0],
-            up_axis=up_axis or "Y",
-        ) as writer:
-            for frame in range(shot.frames[0], shot.frames[1] + 1):
-                writer.write(run.positions(shot, frame))
-
-
-def _draw(shot, run, path, progress) -> None:
-    from jellycage.sim.bake.preview import Animation, draw_animation
-
-    animation = Animation(
-        *(shot.export_meshes, shot.frames, shot.fps, lambda frame: run.positions(shot, frame)),
-        *(shot.colliders, shot.meshes),
-    )
-    stage = f"drawing {path.name}"
-    draw_animation(path, animation, progress=lambda share: progress(stage, share))
-
-
-def _facts(shot, run, notes, outputs, preview, seconds) -> dict[str, Any]:
+def _facts(outcome, outputs) -> dict[str, Any]:
+    shot, known = outcome.shot, outcome.facts()
     doll = shot.dolls[0]
     built, character = doll.ragdoll, doll.ragdoll.character
-    simulated = shot.frames[1] - doll.transition
-    steps = simulated * shot.settings.substeps
-    return {
+    solver, simulated = shot.scene.rigid_solver, shot.frames[1] - doll.transition
+    spent = outcome.result.column("step_seconds").sum() if outcome.result.baked else 0.0
+    steps = simulated * solver.substeps
+    names = (
+        *("frames", "first_frame", "fps", "seconds", "joint_gap_max", "rod_length_error_max"),
+        *("warnings", "cache", "preview"),
+    )
+    return {name: known[name] for name in names} | {
         "character": character.name,
-        "frames": shot.frames[1] - shot.frames[0] + 1,
-        "first_frame": shot.frames[0],
         "transition": doll.transition,
         "simulated": simulated,
-        "fps": shot.fps,
         "bones": len(character.bones),
         "bodies": len(built.bodies),
         "joints": len(built.joints),
         "rods": len(built.rods),
         "spine": [character.names[bone] for bone in built.spine],
         "mass": float(sum(body.properties.mass for body in built.bodies)),
-        "substeps": shot.settings.substeps,
-        "iterations": shot.settings.iterations,
-        "seconds": round(seconds, 3),
-        "ms_per_step": round(1e3 * run.seconds / steps, 4) if steps else None,
-        "joint_gap_max": run.gap,
-        "rod_length_error_max": run.rod_error,
-        "warnings": list(notes),
+        "substeps": solver.substeps,
+        "iterations": solver.iterations,
+        "ms_per_step": round(1e3 * float(spent) / steps, 4) if steps else None,
         "output": [str(path) for path in outputs],
-        "preview": preview and str(preview),
     }
 
 

@@ -70,7 +70,7 @@ def read_job(path: str | Path):
 
 
 def _task(task, values, path):
-    from jellycage.sim.bake.job import Job
+    from jellycage.sim.bake.bake_task import BakeTask
     from jellycage.sim.bake.tasks import CageTask, ExportTask, SelfTest
     from jellycage.sim.scene.scene_file import read_scene_file, scene_of
 
@@ -92,7 +92,7 @@ def _task(task, values, path):
     scene = scene_of(scene, folder) if isinstance(scene, dict) else read_scene_file(folder / scene)
     files = {name: folder / values[name] for name in ("preview", "report") if values.get(name)}
     flags = {name: bool(values.get(name)) for name in ("velocities", "resume", "force")}
-    return Job(scene, folder / values["cache"], exports, **files, **flags)
+    return BakeTask.of_scene(scene, folder / values["cache"], exports, **files, **flags)
 
 
 def _exports(values, folder, path):

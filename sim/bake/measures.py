@@ -30,6 +30,10 @@ class Measures:
     """Least det F at its end."""
     smooth_distance: float = 0.0
     """Greatest distance of a smooth surface from the one that collides at its end [m]."""
+    joint_gap: float = 0.0
+    """Greatest gap of a joint at its end [m]."""
+    rod_length_error: float = 0.0
+    """Greatest error of a rod's length at its end [m]."""
     newton_iterations: float = 0.0
     """Of all its steps."""
     linear_iterations: float = 0.0
@@ -87,6 +91,9 @@ class Meter:
         found.kinetic_energy += world.energy() - potential
         found.potential_energy += potential
         found.contacts += len(state.rigid["contact_key"])
+        left = world.residuals()
+        found.joint_gap = float(left.joint_gap.max(initial=0.0))
+        found.rod_length_error = float(np.abs(left.rod_length).max(initial=0.0))
 
 
 def _solid_volume(body: SoftBody, x) -> float:

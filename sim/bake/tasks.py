@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from jellycage.sim.bake.bake_task import BakeTask, Emit
 from jellycage.sim.bake.cache import open_cache
 from jellycage.sim.bake.exports import Export, write_export
-from jellycage.sim.bake.job import Emit, Job, run_job
 from jellycage.sim.errors import CacheError, Cancelled
 from jellycage.sim.scene.scene_file import scene_of
 from jellycage.toolkit.asset.asset_file import save_asset
@@ -118,8 +118,8 @@ class SelfTest:
                 "body": [{"mesh": "cube.npz", "resolution": 4, "location": [0.0, 0.0, 0.2]}],
                 "collider": [{"kind": "plane"}],
             }
-            job = Job(scene_of(scene, Path(folder)), Path(folder, "bake"))
-            facts = run_job(job, emit, is_cancelled, helpers)
+            task = BakeTask.of_scene(scene_of(scene, Path(folder)), Path(folder, "bake"))
+            facts = task.run(emit, is_cancelled, helpers)
         used = {name: sys.modules[name] for name in ("numpy", "scipy", "numba", "llvmlite")}
         return {
             "jellycage": VERSION,
