@@ -22,7 +22,7 @@ def measure_joints(state, joints, out):
     fa, fb, turn = np.empty(4), np.empty(4), np.empty(4)
     for j in range(joints.body.shape[0]):
         a, b = joints.body[j, 0], joints.body[j, 1]
-        one, two = joints.seat[j, 0], joints.seat[j, 1]
+        one, two = joints.local_point[j, 0], joints.local_point[j, 1]
         multiply(state.q[a], joints.frame[j, 0], fa)
         multiply(state.q[b], joints.frame[j, 1], fb)
         ax, ay, az = rotated(fa, one[0], one[1], one[2])

@@ -144,7 +144,7 @@ class RodArrays(NamedTuple):
     """Greatest bend and twist [rad], shape (r, 2)."""
     error: NDArray[np.float64]
     jacobian: NDArray[np.float64]
-    spread: NDArray[np.float64]
+    response: NDArray[np.float64]
     """M^-1 J^T, shape (r, 12, 6)."""
     mass: NDArray[np.float64]
     soft: NDArray[np.float64]
@@ -157,17 +157,17 @@ class RodArrays(NamedTuple):
     """Multipliers of the limits of bend and twist, shape (r, 2)."""
     start: NDArray[np.float64]
     """Errors of the rows and of both limits at the start of a step, shape (r, 8)."""
-    aside: NDArray[np.float64]
+    saved_push: NDArray[np.float64]
     """Multipliers put aside, shape (r, 8)."""
     weight: NDArray[np.float64]
     """Of both bodies together [kg], shape (r,)."""
-    most_placed: NDArray[np.float64]
+    largest_correction: NDArray[np.float64]
     """The error of the length that one sweep mends at most [m], shape (r,)."""
-    usual: NDArray[np.float64]
+    kept_push: NDArray[np.float64]
     """Size of the push that the last step kept, shape (r,)."""
 
 
-ROD_KEPT = ("push", "limit_push", "usual")
+ROD_KEPT = ("push", "limit_push", "kept_push")
 """Arrays that a continuation needs."""
 
 

@@ -24,7 +24,7 @@ from jellycage.toolkit.compile_kernels import njit_called
 
 ROWS = 6
 NEAR_LIMIT = 1e-3  # [rad]
-MOST_PLACED = 0.2  # [rad] that one sweep corrects at once
+LARGEST_CORRECTION = 0.2  # [rad] that one sweep corrects at once
 MOST_BENT = 3.1  # [rad]; an arc of half a turn and more has no direction
 
 
@@ -205,7 +205,7 @@ def prepare_rods(state, scratch, rods, h):
     """Jacobians and effective masses at the start of the step; applies the multipliers of the last one."""
     for r in range(rods.body.shape[0]):
         a, b = rods.body[r, 0], rods.body[r, 1]
-        if scratch.ease[a] + scratch.ease[b] == 0.0:
+        if scratch.inverse_mass[a] + scratch.inverse_mass[b] == 0.0:
             continue
         pose = (state.p[a], state.q[a], state.p[b], state.q[b])
         psi = measure_rod(
@@ -222,18 +222,19 @@ def prepare_rods(state, scratch, rods, h):
         for row in range(1, ROWS + 2):
             angle = max(angle, abs(rods.start[r, row]))
         kept = max(
-            kept_share(abs(rods.start[r, 0]), rods.most_placed[r]), kept_share(angle, MOST_PLACED)
+            kept_share(abs(rods.start[r, 0]), rods.largest_correction[r]),
+            kept_share(angle, LARGEST_CORRECTION),
         )
-        scratch.is_off[0] |= kept > 0.0
+        scratch.has_large_error[0] |= kept > 0.0
         for row in range(ROWS + 2):
             rods.start[r, row] *= kept
-        _fill_spread(a, b, scratch, rods.jacobian[r], rods.spread[r])
+        _fill_response(a, b, scratch, rods.jacobian[r], rods.response[r])
         for row in range(ROWS):
             for column in range(row + 1):
                 total = 0.0
                 for k in range(12):
-                    total += rods.jacobian[r, row, k] * rods.spread[r, k, column]
-                    total += rods.jacobian[r, column, k] * rods.spread[r, k, row]
+                    total += rods.jacobian[r, row, k] * rods.response[r, k, column]
+                    total += rods.jacobian[r, column, k] * rods.response[r, k, row]
                 rods.mass[r, row, column] = 0.5 * total
         _soften(r, rods, h)
         for row in range(2):
@@ -243,16 +244,20 @@ def prepare_rods(state, scratch, rods, h):
                 bend[k] = twist[k]
             if row == 0:
                 _bend_axis(rods.error[r], rods.rest[r], rods.jacobian[r], bend)
-            ease = product_form(scratch.turn_mean[a], bend[0], bend[1], bend[2])
-            ease += product_form(scratch.turn_mean[b], bend[0], bend[1], bend[2])
-            rods.limit_mass[r, row] = 1.0 / ease if ease > 0.0 else 0.0
+            inverse_mass = product_form(
+                scratch.symmetric_inverse_inertia[a], bend[0], bend[1], bend[2]
+            )
+            inverse_mass += product_form(
+                scratch.symmetric_inverse_inertia[b], bend[0], bend[1], bend[2]
+            )
+            rods.limit_mass[r, row] = 1.0 / inverse_mass if inverse_mass > 0.0 else 0.0
             # What pushed in the last step does so still only at the limit.
             is_met = psi > rods.limit[r, 0] - NEAR_LIMIT
             if row == 1:
                 is_met = abs(rods.error[r, 5]) > rods.limit[r, 1] - NEAR_LIMIT
-            rods.limit_push[r, row] *= is_met and ease > 0.0
+            rods.limit_push[r, row] *= is_met and inverse_mass > 0.0
         factor_rows(rods.mass[r])
-        _push_rows(a, b, scratch, rods.spread[r], rods.push[r])
+        _push_rows(a, b, scratch, rods.response[r], rods.push[r])
         for row in range(2):
             _push_limit(r, row, a, b, scratch, rods, rods.limit_push[r, row])
 
@@ -268,15 +273,15 @@ def _bend_axis(error, rest, jacobian, out):
 
 
 @njit_called
-def _fill_spread(a, b, scratch, jacobian, out):
+def _fill_response(a, b, scratch, jacobian, out):
     """M^-1 J^T: how both bodies are displaced by a unit impulse along each row, shape (12, 6)."""
     for row in range(ROWS):
         for side in range(2):
             i, at = (a, 0) if side == 0 else (b, 6)
             for k in range(3):
-                out[at + k, row] = scratch.ease[i] * jacobian[row, at + k]
+                out[at + k, row] = scratch.inverse_mass[i] * jacobian[row, at + k]
             x, y, z = times3(
-                scratch.turn_ease[i], jacobian[row, at + 3], jacobian[row, at + 4], jacobian[row, at + 5]
+                scratch.inverse_inertia[i], jacobian[row, at + 3], jacobian[row, at + 4], jacobian[row, at + 5]
             )  # fmt: skip
             out[at + 3, row], out[at + 4, row], out[at + 5, row] = x, y, z
 
@@ -296,14 +301,14 @@ def _soften(r, rods, h):
 
 
 @njit_called
-def solve_rods(state, scratch, rods, is_placing):
-    """One sweep over all rods: all rows of a rod at once, then its limits; see `joints_kernels` for is_placing."""
-    kept = 0.0 if is_placing else 1.0
+def solve_rods(state, scratch, rods, is_correcting):
+    """One sweep over all rods: all rows of a rod at once, then its limits; see `joints_kernels` for is_correcting."""
+    kept = 0.0 if is_correcting else 1.0
     qa, qb = scratch.work4[0], scratch.work4[1]
     pa, pb = scratch.work_rod[0], scratch.work_rod[1]
     for r in range(rods.body.shape[0]):
         a, b = rods.body[r, 0], rods.body[r, 1]
-        if scratch.ease[a] + scratch.ease[b] == 0.0:
+        if scratch.inverse_mass[a] + scratch.inverse_mass[b] == 0.0:
             continue
         error, push = rods.error[r], rods.push[r]
         for k in range(3):
@@ -315,10 +320,10 @@ def solve_rods(state, scratch, rods, is_placing):
         for row in range(ROWS):
             error[row] -= kept * rods.start[r, row]
         # Large errors are mended bit by bit.
-        most = rods.most_placed[r]
+        most = rods.largest_correction[r]
         error[0] = -min(max(error[0], -most), most)
         for row in range(1, 3):
-            error[row] = -min(max(error[row], -MOST_PLACED), MOST_PLACED)
+            error[row] = -min(max(error[row], -LARGEST_CORRECTION), LARGEST_CORRECTION)
         for row in range(3, ROWS):
             # (elastic C + viscous J d) / spring + compliance lambda, with viscous / spring = 1 - share.
             compliance, share = rods.soft[r, row - 3, 0], rods.soft[r, row - 3, 1]
@@ -330,20 +335,20 @@ def solve_rods(state, scratch, rods, is_placing):
         solve_rows(rods.mass[r], error)
         for row in range(ROWS):
             push[row] += error[row]
-        _push_rows(a, b, scratch, rods.spread[r], error)
+        _push_rows(a, b, scratch, rods.response[r], error)
         _limit_rod(r, a, b, scratch, rods, psi, twist, kept)
 
 
 @njit_called
-def _push_rows(a, b, scratch, spread, push):
+def _push_rows(a, b, scratch, response, push):
     """Displace both bodies by impulses (times the step) along the rows."""
     for k in range(3):
         la, ta, lb, tb = 0.0, 0.0, 0.0, 0.0
         for row in range(ROWS):
-            la += spread[k, row] * push[row]
-            ta += spread[3 + k, row] * push[row]
-            lb += spread[6 + k, row] * push[row]
-            tb += spread[9 + k, row] * push[row]
+            la += response[k, row] * push[row]
+            ta += response[3 + k, row] * push[row]
+            lb += response[6 + k, row] * push[row]
+            tb += response[9 + k, row] * push[row]
         scratch.linear[a, k] += la
         scratch.angular[a, k] += ta
         scratch.linear[b, k] += lb
@@ -355,14 +360,14 @@ def _limit_rod(r, a, b, scratch, rods, psi, twist, kept):
     """Bend at most so far, twist at most so far from none to either side."""
     push, beyond = rods.limit_push[r], rods.start[r, ROWS:]
     most = rods.limit[r, 0] + kept * beyond[0]
-    new = min(0.0, push[0] + rods.limit_mass[r, 0] * max(most - psi, -MOST_PLACED))
+    new = min(0.0, push[0] + rods.limit_mass[r, 0] * max(most - psi, -LARGEST_CORRECTION))
     if new != push[0]:
         _push_limit(r, 0, a, b, scratch, rods, new - push[0])
         push[0] = new
     away = twist - rods.rest[r, 3]
     away -= 2.0 * np.pi * np.round(away / (2.0 * np.pi))
     most = rods.limit[r, 1] + kept * beyond[1]
-    away = min(max(away, -most - MOST_PLACED), most + MOST_PLACED)
+    away = min(max(away, -most - LARGEST_CORRECTION), most + LARGEST_CORRECTION)
     high = push[1] + rods.limit_mass[r, 1] * (most - away)
     low = push[1] + rods.limit_mass[r, 1] * (-most - away)
     new = high if high < 0.0 else max(0.0, low)
@@ -377,7 +382,7 @@ def _push_limit(r, row, a, b, scratch, rods, push):
     axis = rods.limit_axis[r, row]
     for side in range(2):
         i, sign = (a, -push) if side == 0 else (b, push)
-        x, y, z = times3(scratch.turn_ease[i], sign * axis[0], sign * axis[1], sign * axis[2])
+        x, y, z = times3(scratch.inverse_inertia[i], sign * axis[0], sign * axis[1], sign * axis[2])
         scratch.angular[i, 0] += x
         scratch.angular[i, 1] += y
         scratch.angular[i, 2] += z
@@ -387,16 +392,16 @@ def _push_limit(r, row, a, b, scratch, rods, push):
 def keep_rod_pushes(rods, is_back, scale):
     """As `keep_joint_pushes` of joints."""
     for r in range(rods.body.shape[0]):
-        aside = rods.aside[r]
+        saved = rods.saved_push[r]
         if is_back:
             for row in range(ROWS):
-                rods.push[r, row] = aside[row]
-            rods.limit_push[r, 0], rods.limit_push[r, 1] = aside[ROWS], aside[ROWS + 1]
+                rods.push[r, row] = saved[row]
+            rods.limit_push[r, 0], rods.limit_push[r, 1] = saved[ROWS], saved[ROWS + 1]
             continue
         size = abs(rods.push[r, 0])
-        most = 2.0 * rods.usual[r] + scale * rods.weight[r]
+        most = 2.0 * rods.kept_push[r] + scale * rods.weight[r]
         s = most / size if size > most else 1.0
-        rods.usual[r] = s * size
+        rods.kept_push[r] = s * size
         for row in range(ROWS):
-            aside[row] = s * rods.push[r, row]
-        aside[ROWS], aside[ROWS + 1] = s * rods.limit_push[r, 0], s * rods.limit_push[r, 1]
+            saved[row] = s * rods.push[r, row]
+        saved[ROWS], saved[ROWS + 1] = s * rods.limit_push[r, 0], s * rods.limit_push[r, 1]

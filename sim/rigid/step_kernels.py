@@ -2,17 +2,19 @@
 
 import numpy as np
 
-from jellycage.sim.contact.convex.detection_kernels import find_contacts
+from jellycage.sim.contact.convex.detection_kernels import BodyPoses, find_contacts
 from jellycage.sim.rigid.contacts_kernels import keep_pushes, prepare_contacts, solve_contacts
 from jellycage.sim.rigid.islands_kernels import fall_asleep, wake_islands
 from jellycage.sim.rigid.joints_kernels import keep_joint_pushes, prepare_joints, solve_joints
-from jellycage.sim.rigid.motion_kernels import finish_motion, predict_motion, tame_turns
+from jellycage.sim.rigid.motion_kernels import finish_motion, limit_turns, predict_motion
 from jellycage.sim.rigid.rods_kernels import keep_rod_pushes, prepare_rods, solve_rods
 from jellycage.toolkit.compile_kernels import njit_borrowing, njit_called
 
 BLOW = 4.0  # times the weight of two bodies: a push beyond that is not expected to last
 LEAST_PULL = 1.0  # [m/s^2], for weights where there is no gravity
-PLACING = 0.4  # share of the sweeps that take errors and overlaps away; the others find velocities
+CORRECTING = (
+    0.4  # share of the sweeps that take errors and overlaps away; the others find velocities
+)
 
 
 @njit_called
@@ -45,36 +47,36 @@ def solve_step(
 ):
     """Displace all bodies by one step, with the contacts that were found for it."""
     count = counts[0]
-    scratch.is_off[0] = False
+    scratch.has_large_error[0] = False
     predict_motion(state, bodies, scratch, gravity, h)
     prepare_rods(state, scratch, rods, h)
     prepare_joints(state, scratch, joints, h)
     prepare_contacts(state, bodies, shapes, scratch, contacts, count, kept, counts[1], gravity, h)
-    placing = int(PLACING * iterations) if scratch.is_off[0] else 0
-    for sweep in range(iterations - placing):
+    correcting = int(CORRECTING * iterations) if scratch.has_large_error[0] else 0
+    for sweep in range(iterations - correcting):
         # Forth and back in turn: errors of one direction do not pile up at its end.
         is_back = sweep % 2 == 1
-        tame_turns(scratch, moving)
+        limit_turns(scratch, moving)
         solve_rods(state, scratch, rods, False)
         solve_joints(state, scratch, joints, False, is_back)
         solve_contacts(scratch, contacts, count, 0, is_back, False)
     for i in range(state.p.shape[0]):
         for k in range(3):
-            scratch.swift_linear[i, k] = scratch.linear[i, k]
-            scratch.swift_angular[i, k] = scratch.angular[i, k]
+            scratch.velocity_linear[i, k] = scratch.linear[i, k]
+            scratch.velocity_angular[i, k] = scratch.angular[i, k]
     pull = np.sqrt(gravity[0] ** 2 + gravity[1] ** 2 + gravity[2] ** 2)
     scale = BLOW * h * h * max(pull, LEAST_PULL)
     keep_pushes(bodies, contacts, count, kept, scale)
     keep_joint_pushes(joints, False, scale)
     keep_rod_pushes(rods, False, scale)
-    for sweep in range(placing):
+    for sweep in range(correcting):
         is_back = sweep % 2 == 1
-        tame_turns(scratch, moving)
+        limit_turns(scratch, moving)
         # Joints come last: limbs that overlap a little are seen less than limbs that come apart.
         solve_contacts(scratch, contacts, count, 1, is_back, False)
         solve_rods(state, scratch, rods, True)
         solve_joints(state, scratch, joints, True, is_back)
-    if placing > 0:
+    if correcting > 0:
         # But nothing sinks into the ground for the sake of a joint.
         solve_contacts(scratch, contacts, count, 1, False, True)
     keep_joint_pushes(joints, True, scale)
@@ -92,10 +94,8 @@ def advance(
     """
     for step in range(first, steps):
         lead_bodies(state, led, step, moving)
-        found = find_contacts(
-            state.p, state.q, state.v, state.w, h, margin, moving, state.is_asleep, excluded, shapes, meshes,
-            work, contacts,
-        )  # fmt: skip
+        poses = BodyPoses(state.p, state.q, state.v, state.w, state.is_asleep)
+        found = find_contacts(poses, h, margin, moving, excluded, shapes, meshes, work, contacts)
         if found < 0 or found > contacts.gap.shape[0]:
             return step
         counts[0] = found

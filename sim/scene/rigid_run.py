@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jellycage.sim.export.bvh import write_bvh
 from jellycage.sim.export.frames import ExportMesh
-from jellycage.sim.ragdoll.motion import Motion, write_motion
+from jellycage.sim.ragdoll.motion import BoneMotion, write_motion
 from jellycage.sim.ragdoll.playback import motion_of
 from jellycage.sim.ragdoll.simulation import ragdoll_world
 from jellycage.sim.rigid.body import RigidBody
@@ -71,7 +71,7 @@ class RigidShot:
             for surface, own in zip(self.surfaces, others, strict=True)
         ]
 
-    def motion(self, number: int, locations: NDArray, rotations: NDArray) -> Motion:
+    def motion(self, number: int, locations: NDArray, rotations: NDArray) -> BoneMotion:
         """The bones of a ragdoll, its whole animation included.
 
         locations (f, n, 3) [m] and rotations (f, n, 4) are those of all bodies at the frames so far.
@@ -80,7 +80,7 @@ class RigidShot:
         character = doll.ragdoll.character
         start = doll.transition - self.frames[0]
         if start >= len(locations):
-            return Motion(
+            return BoneMotion(
                 names=character.names, fps=character.fps, frames=character.frames,
                 location=character.location, rotation=character.rotation,
             )  # fmt: skip
@@ -217,7 +217,7 @@ def _later(collider: Collider, seconds: float) -> Collider:
 
 
 def write_motion_file(
-    doll: RagdollSurface, motion: Motion, path: Path, *, up_axis: str | None = None
+    doll: RagdollSurface, motion: BoneMotion, path: Path, *, up_axis: str | None = None
 ) -> None:
     """Write the bones of a ragdoll as .bvh, y up if nothing else is said, or as .json, which is always in the world."""
     if path.suffix.lower() == ".bvh":

@@ -4,7 +4,10 @@ A pair gives contacts if its gap is less than the margin and what both can appro
 included, so that nothing small and fast passes through something thin. Points are those of the start of the step.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.sim.contact.convex.broad_kernels import (
     find_pairs,
@@ -42,6 +45,21 @@ NEAREST = 1e-9  # of the size: the nearest point is added to the others if it is
 ALIKE = 1e-6  # 1 - cosine of the angle between normals of a shape and meshes that count as one
 
 
+class BodyPoses(NamedTuple):
+    """Where bodies are and how they move, those that can be pushed first."""
+
+    p: NDArray[np.float64]
+    """Centres of mass [m], shape (n, 3)."""
+    q: NDArray[np.float64]
+    """Orientations (w, x, y, z), shape (n, 4)."""
+    v: NDArray[np.float64]
+    """Velocities [m/s], shape (n, 3)."""
+    w: NDArray[np.float64]
+    """Angular velocities in the world [rad/s], shape (n, 3)."""
+    is_asleep: NDArray[np.bool_]
+    """Such bodies meet only others that are awake, shape (n,)."""
+
+
 @njit_called
 def put_contacts(p, a, b, s, t, count, x, y, z, features_a, features_b, gaps, pairs, out):
     """Append pairs of points, relative to body a, as contacts with a normal; returns the new count."""
@@ -71,8 +89,9 @@ def add_nearest(near, gap, size, pairs, features_a, features_b, gaps):
 
 
 @njit_called
-def approach_of(v, w, dt, shapes, a, b, s, t):
+def approach_of(poses, dt, shapes, s, t):
     """How far two shapes can come nearer to each other during the step [m]."""
+    v, w, a, b = poses.v, poses.w, shapes.body[s], shapes.body[t]
     x, y, z = v[a, 0] - v[b, 0], v[a, 1] - v[b, 1], v[a, 2] - v[b, 2]
     spin = speed_of(w[a]) * shapes.reach[s] + speed_of(w[b]) * shapes.reach[t]
     return (np.sqrt(x * x + y * y + z * z) + spin) * dt
@@ -107,12 +126,12 @@ def meet_cores(shapes, work, s, t, ox, oy, oz):
 
 
 @njit_called
-def meet_shapes(p, v, w, dt, margin, shapes, s, t, work, out, count):
+def meet_shapes(poses, dt, margin, shapes, s, t, work, out, count):
     """Append the contacts of two convex shapes; returns the new count."""
-    a, b = shapes.body[s], shapes.body[t]
+    p, a, b = poses.p, shapes.body[s], shapes.body[t]
     ox, oy, oz = p[b, 0] - p[a, 0], p[b, 1] - p[a, 1], p[b, 2] - p[a, 2]
     near, features_a, features_b, gaps = work.near, work.features_a, work.features_b, work.gaps
-    limit = margin + approach_of(v, w, dt, shapes, a, b, s, t)
+    limit = margin + approach_of(poses, dt, shapes, s, t)
     radii = shapes.radius[s] + shapes.radius[t]
     gap = meet_cores(shapes, work, s, t, ox, oy, oz) - radii
     if gap > limit:
@@ -158,8 +177,9 @@ def meet_shapes(p, v, w, dt, margin, shapes, s, t, work, out, count):
 
 
 @njit_called
-def meet_plane(p, q, v, w, dt, margin, shapes, s, t, work, out, count):
+def meet_plane(poses, dt, margin, shapes, s, t, work, out, count):
     """Append the contacts of convex shape s with plane t; returns the new count."""
+    p, q, w = poses.p, poses.q, poses.w
     a, b = shapes.body[s], shapes.body[t]
     near, features_a, features_b, gaps = work.near, work.features_a, work.features_b, work.gaps
     near[0, 0], near[0, 1], near[0, 2] = 0.0, 0.0, 1.0
@@ -173,7 +193,7 @@ def meet_plane(p, q, v, w, dt, margin, shapes, s, t, work, out, count):
     reached = x * work.turned[i, 0] + y * work.turned[i, 1] + z * work.turned[i, 2]
     gap = height - reached - shapes.radius[s]
     arm = np.sqrt(rx * rx + ry * ry + rz * rz) + shapes.reach[s]
-    limit = margin + approach_of(v, w, dt, shapes, a, b, s, t) + speed_of(w[b]) * arm * dt
+    limit = margin + approach_of(poses, dt, shapes, s, t) + speed_of(w[b]) * arm * dt
     if gap > limit:
         return count
     pairs = core_feature(shapes, work.turned, work.normals, s, 0.0, 0.0, 0.0, x, y, z, features_a)
@@ -365,9 +385,9 @@ def thin_out(first, count, size, work, out):
 
 
 @njit_called
-def meet_meshes(p, v, w, dt, margin, shapes, s, meshes, work, out, count):
+def meet_meshes(poses, dt, margin, shapes, s, meshes, work, out, count):
     """Append the contacts of convex shape s with all meshes; returns the new count."""
-    body = shapes.body[s]
+    p, v, w, body = poses.p, poses.v, poses.w, shapes.body[s]
     found = find_triangles(meshes, work.low[s], work.high[s], work.stack, work.triangles)
     limit = margin + (speed_of(v[body]) + speed_of(w[body]) * shapes.reach[s]) * dt
     first = count
@@ -379,38 +399,35 @@ def meet_meshes(p, v, w, dt, margin, shapes, s, meshes, work, out, count):
 
 
 @njit
-def find_contacts(
-    p, q, v, w, dt, margin, dynamic_count, is_asleep, excluded, shapes, meshes, work, out
-):
+def find_contacts(poses, dt, margin, dynamic_count, excluded, shapes, meshes, work, out):
     """Contacts that bodies may meet during a step of dt [s], into out; returns their count.
 
-    p (n, 3) [m], q (n, 4), v (n, 3) [m/s], w (n, 3) [rad/s]: centres of mass, orientations and velocities of all
-    bodies. From dynamic_count on they are surroundings, which do not meet each other. is_asleep (n,): such bodies meet
-    only others that are awake. excluded: sorted numbers a n + b of bodies a < b that never meet.
+    poses: `BodyPoses` of all n bodies. From dynamic_count on they are surroundings, which do not meet each other.
+    excluded: sorted numbers a n + b of bodies a < b that never meet.
     More than fit into out, or -1 if there are more pairs than fit into work: `grown` makes room, then call again.
     """
-    turn_cores(q, shapes, work.turned, work.normals)
-    pairs = find_pairs(p, v, w, dt, margin, dynamic_count, is_asleep, excluded, shapes, work)
+    turn_cores(poses.q, shapes, work.turned, work.normals)
+    pairs = find_pairs(poses, dt, margin, dynamic_count, excluded, shapes, work)
     work.needed[0] = pairs
     if pairs > work.pairs.shape[0]:
         return -1
     count = 0
     for i in range(pairs):
         s, t = work.pairs[i, 0], work.pairs[i, 1]
-        count = meet_shapes(p, v, w, dt, margin, shapes, s, t, work, out, count)
-    body_count, shape_count = p.shape[0], shapes.body.shape[0]
+        count = meet_shapes(poses, dt, margin, shapes, s, t, work, out, count)
+    body_count, shape_count = poses.p.shape[0], shapes.body.shape[0]
     for t in range(shape_count):
         if shapes.kind[t] != PLANE:
             continue
         for s in range(shape_count):
             if shapes.kind[s] == CONVEX and may_collide(
-                shapes.body[s], shapes.body[t], body_count, dynamic_count, is_asleep, excluded
+                shapes.body[s], shapes.body[t], body_count, dynamic_count, poses.is_asleep, excluded
             ):
-                count = meet_plane(p, q, v, w, dt, margin, shapes, s, t, work, out, count)
+                count = meet_plane(poses, dt, margin, shapes, s, t, work, out, count)
     if meshes.corners.shape[0] > 0:
         for s in range(shape_count):
             a = shapes.body[s]
-            if shapes.kind[s] == CONVEX and a < dynamic_count and not is_asleep[a]:
-                count = meet_meshes(p, v, w, dt, margin, shapes, s, meshes, work, out, count)
+            if shapes.kind[s] == CONVEX and a < dynamic_count and not poses.is_asleep[a]:
+                count = meet_meshes(poses, dt, margin, shapes, s, meshes, work, out, count)
     work.needed[1] = count
     return count

@@ -230,7 +230,7 @@ def chain(links, settings):
     ]
     joints = [Ball(a=i - 1 if i else WORLD, b=i, point=(length * i, 0, 0)) for i in range(links)]
     pairs = [(a, b) for b in range(links) for a in range(b)]
-    return RigidWorld(bodies, joints, settings=settings, strangers=pairs)
+    return RigidWorld(bodies, joints, settings=settings, excluded_pairs=pairs)
 
 
 def test_a_chain_keeps_its_energy_for_ten_seconds():
