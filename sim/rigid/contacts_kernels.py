@@ -15,7 +15,7 @@ import numpy as np
 from jellycage.sim.contact.convex.broad_kernels import CONVEX
 from jellycage.sim.maths.matrix3_array_kernels import times3
 from jellycage.sim.maths.quaternions_kernels import unrotate
-from jellycage.sim.rigid.joints_kernels import push_point
+from jellycage.sim.rigid.rows_kernels import push_point
 from jellycage.toolkit.compile_kernels import njit_called
 
 PUSH_SPEED = 1.5  # [m/s] at which overlaps are taken apart
@@ -242,9 +242,7 @@ def _relative(a, b, scratch, arm):
 def _push_contact(c, a, b, scratch, contacts, along, one, two):
     """Displace both bodies by impulses (times the step) along normal and tangents."""
     n, t = contacts.normal[c], contacts.tangent[c]
-    push_point(
-        a, b, contacts.arm[c], scratch,
-        along * n[0] + one * t[0, 0] + two * t[1, 0],
-        along * n[1] + one * t[0, 1] + two * t[1, 1],
-        along * n[2] + one * t[0, 2] + two * t[1, 2],
-    )  # fmt: skip
+    x = along * n[0] + one * t[0, 0] + two * t[1, 0]
+    y = along * n[1] + one * t[0, 1] + two * t[1, 1]
+    z = along * n[2] + one * t[0, 2] + two * t[1, 2]
+    push_point(a, b, contacts.arm[c], scratch, x, y, z)

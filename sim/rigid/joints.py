@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.maths import quaternions
-from jellycage.sim.rigid.joints_kernels import BALL, CONE_TWIST, FIXED, HINGE
+from jellycage.sim.rigid.joint_angles_kernels import BALL, CONE_TWIST, FIXED, HINGE
 from jellycage.toolkit.arrays import frozen
 
 WORLD = -1
@@ -207,18 +207,33 @@ def joint_arrays(joints: Sequence[Joint], state, bodies, world: int) -> JointArr
     damping = np.array([joint.damping for joint in joints], np.float64)
     kind = np.array([joint.kind for joint in joints], np.int64)
     has_rows = (kind == HINGE) | (kind == FIXED) | (stiffness > 0.0) | (damping > 0.0)
-    zeros = np.zeros
+    limits = np.array([joint.limits() for joint in joints], np.float64)
+    targets = np.array([joint.target for joint in joints], np.float64)
     return JointArrays(
-        body, kind, frame, local_point,
-        np.array([joint.limits() for joint in joints], np.float64).reshape(count, 3),
-        stiffness, damping,
-        np.array([joint.target for joint in joints], np.float64).reshape(count, 4),
-        has_rows | (kind == CONE_TWIST), has_rows,
-        zeros((count, 2, 3)), zeros((count, 3, 3)), zeros((count, 2, 4)),
-        zeros((count, 6, 6)), zeros((count, 3, 2)), zeros((count, 6)),
-        zeros((count, 5)), zeros((count, 5)), zeros((count, 8)), zeros((count, 8)),
-        pair_weights(bodies, body), 0.1 * pair_reaches(bodies, body), zeros(count),
-    )  # fmt: skip
+        body=body,
+        kind=kind,
+        frame=frame,
+        local_point=local_point,
+        limit=limits.reshape(count, 3),
+        stiffness=stiffness,
+        damping=damping,
+        target=targets.reshape(count, 4),
+        has_angles=has_rows | (kind == CONE_TWIST),
+        has_rows=has_rows,
+        arm=np.zeros((count, 2, 3)),
+        axes=np.zeros((count, 3, 3)),
+        world_frame=np.zeros((count, 2, 4)),
+        mass=np.zeros((count, 6, 6)),
+        soft=np.zeros((count, 3, 2)),
+        push=np.zeros((count, 6)),
+        swing=np.zeros((count, 5)),
+        twist=np.zeros((count, 5)),
+        start=np.zeros((count, 8)),
+        saved_push=np.zeros((count, 8)),
+        weight=pair_weights(bodies, body),
+        largest_correction=0.1 * pair_reaches(bodies, body),
+        kept_push=np.zeros(count),
+    )
 
 
 def pair_weights(bodies, pairs: NDArray[np.int64]) -> NDArray[np.float64]:

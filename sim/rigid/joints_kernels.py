@@ -31,20 +31,29 @@ from jellycage.sim.maths.quaternions_kernels import (
     fill_matrix,
     inverse,
     multiply,
-    product,
     rotated,
-    turn_vector,
+)
+from jellycage.sim.rigid.joint_angles_kernels import (
+    BALL,
+    CONE_TWIST,
+    FIXED,
+    HINGE,
+    angle_errors,
+    swing_angle,
+    twist_angle,
+)
+from jellycage.sim.rigid.rows_kernels import (
+    LARGEST_CORRECTION,
+    NEAR_LIMIT,
+    add_arm,
+    kept_share,
+    push_point,
+    softness,
+    twist_both,
 )
 from jellycage.toolkit.compile_kernels import njit_called
 
-BALL, HINGE, CONE_TWIST, FIXED = 0, 1, 2, 3
-LARGEST_CORRECTION = 0.2  # [rad] that one row corrects at once
-STIFFEST = 1.0  # of a spring, times the inverse mass and the step squared
-MOST_DAMPED = 2.0  # of a damper, times the inverse mass and the step
-NEAR_LIMIT = 1e-3  # [rad]; an angle further from its limit has nothing left of the last push
 TURNED_OVER = -0.7  # cosine of the swing from which on a twist is not defined well
-SMALL = 0.01  # error, against what one sweep mends at most, up to which it is mended at once
-OFF = 1e-12  # a row that does nothing is one that is too soft to matter
 
 
 @njit_called
@@ -90,63 +99,6 @@ def _prepare_point(j, a, b, state, scratch, joints):
 
 
 @njit_called
-def kept_share(error, size):
-    """How much of an error at the start is not to become velocity: nothing if it is small for its size, else all."""
-    return min(max((error / size - SMALL) / (9.0 * SMALL), 0.0), 1.0)
-
-
-@njit_called
-def add_arm(k3, m, x, y, z):
-    """Add [r] m [r]^T to a 3 x 3 matrix, for an arm r = (x, y, z)."""
-    # Columns of m [r]^T: m times the columns of [r]^T = -[r].
-    a0, a1, a2 = times3(m, 0.0, -z, y)
-    b0, b1, b2 = times3(m, z, 0.0, -x)
-    c0, c1, c2 = times3(m, -y, x, 0.0)
-    k3[0, 0] += y * a2 - z * a1
-    k3[1, 0] += z * a0 - x * a2
-    k3[2, 0] += x * a1 - y * a0
-    k3[0, 1] += y * b2 - z * b1
-    k3[1, 1] += z * b0 - x * b2
-    k3[2, 1] += x * b1 - y * b0
-    k3[0, 2] += y * c2 - z * c1
-    k3[1, 2] += z * c0 - x * c2
-    k3[2, 2] += x * c1 - y * c0
-
-
-@njit_called
-def push_point(a, b, arm, scratch, x, y, z):
-    """Displace both bodies by an impulse (times the step) at their arms, + on b and - on a."""
-    for k in range(3):
-        push = x if k == 0 else (y if k == 1 else z)
-        scratch.linear[a, k] -= scratch.inverse_mass[a] * push
-        scratch.linear[b, k] += scratch.inverse_mass[b] * push
-    twist_body(
-        a, scratch,
-        arm[0, 2] * y - arm[0, 1] * z, arm[0, 0] * z - arm[0, 2] * x, arm[0, 1] * x - arm[0, 0] * y,
-    )  # fmt: skip
-    twist_body(
-        b, scratch,
-        arm[1, 1] * z - arm[1, 2] * y, arm[1, 2] * x - arm[1, 0] * z, arm[1, 0] * y - arm[1, 1] * x,
-    )  # fmt: skip
-
-
-@njit_called
-def twist_body(i, scratch, x, y, z):
-    """Turn a body by an angular impulse (times the step)."""
-    dx, dy, dz = times3(scratch.inverse_inertia[i], x, y, z)
-    scratch.angular[i, 0] += dx
-    scratch.angular[i, 1] += dy
-    scratch.angular[i, 2] += dz
-
-
-@njit_called
-def twist_both(a, b, scratch, x, y, z):
-    """Turn both bodies by an angular impulse (times the step), + on b and - on a."""
-    twist_body(a, scratch, -x, -y, -z)
-    twist_body(b, scratch, x, y, z)
-
-
-@njit_called
 def _prepare_angles(j, a, b, scratch, joints, h):
     """Axes of the rows, and their masses."""
     axes_a, axes_b, k3 = scratch.work3[0], scratch.work3[1], scratch.work3[2]
@@ -166,12 +118,10 @@ def _prepare_angles(j, a, b, scratch, joints, h):
         push = joints.push[j]
         _twist_along(joints.axes[j], a, b, scratch, push[3], push[4], push[5])
     swing, twist = joints.swing[j], joints.twist[j]
-    twist_both(
-        a, b, scratch,
-        swing[3] * swing[0] + twist[3] * twist[0],
-        swing[3] * swing[1] + twist[3] * twist[1],
-        swing[3] * swing[2] + twist[3] * twist[2],
-    )  # fmt: skip
+    x = swing[3] * swing[0] + twist[3] * twist[0]
+    y = swing[3] * swing[1] + twist[3] * twist[1]
+    z = swing[3] * swing[2] + twist[3] * twist[2]
+    twist_both(a, b, scratch, x, y, z)
 
 
 @njit_called
@@ -201,21 +151,9 @@ def _soften_rows(j, joints, h):
         if kind == FIXED or (kind == HINGE and k > 0) or joints.stiffness[j] == np.inf:
             soft[k, 0], soft[k, 1] = 0.0, 1.0
             continue
-        soft[k, 0], soft[k, 1] = softness(joints.stiffness[j], joints.damping[j], mass[3 + k, 3 + k], h)  # fmt: skip
+        spring, damper = joints.stiffness[j], joints.damping[j]
+        soft[k, 0], soft[k, 1] = softness(spring, damper, mass[3 + k, 3 + k], h)
         mass[3 + k, 3 + k] += soft[k, 0]
-
-
-@njit_called
-def softness(stiffness, damping, inverse_mass, h):
-    """Compliance 1 / s and share of the spring in s = h^2 k + h c of a row between bodies of that inverse mass.
-
-    Springs in a row that are much stiffer than the bodies between them would never settle in a few sweeps: none is
-    stiffer or more damped than what the two bodies answer to within the step.
-    """
-    inverse_mass = max(inverse_mass, 1e-300)
-    elastic = min(h * h * stiffness, STIFFEST / inverse_mass)
-    spring = max(elastic + min(h * damping, MOST_DAMPED / inverse_mass), OFF / inverse_mass)
-    return 1.0 / spring, elastic / spring
 
 
 @njit_called
@@ -238,20 +176,6 @@ def _fill_start(j, joints, turn, out_has_large_error):
     out_has_large_error[0] |= kept > 0.0
     if limit[1] + NEAR_LIMIT < twist < limit[2] - NEAR_LIMIT:
         joints.twist[j, 3] = 0.0
-
-
-@njit_called
-def angle_errors(j, joints, turn):
-    """What the angular rows are off by [rad], along the axes of frame a."""
-    kind = joints.kind[j]
-    if kind == FIXED:
-        return turn_vector(turn)
-    e0, e1, e2 = 0.0, 0.0, 0.0
-    if joints.stiffness[j] > 0.0:
-        e0, e1, e2 = turn_vector(product(turn, inverse(joints.target[j])))
-    if kind == HINGE:
-        e1, e2 = hinge_error(turn)
-    return e0, e1, e2
 
 
 @njit_called
@@ -378,45 +302,12 @@ def point_gap(j, a, b, state, scratch, joints, fa, fb):
 
 
 @njit_called
-def swing_angle(turn):
-    """Angle between the x axes of two frames [rad], 0 to pi."""
-    across = np.sqrt(turn[2] * turn[2] + turn[3] * turn[3])
-    along = np.sqrt(turn[0] * turn[0] + turn[1] * turn[1])
-    return 2.0 * np.arctan2(across, along)
-
-
-@njit_called
-def twist_angle(turn):
-    """Signed angle about x after the swing is taken away [rad], -pi to pi."""
-    w, x = (turn[0], turn[1]) if turn[0] >= 0.0 else (-turn[0], -turn[1])
-    return 2.0 * np.arctan2(x, w)
-
-
-@njit_called
-def hinge_error(turn):
-    """Angles [rad] about the second and third axis of frame a by which the x axes of both frames differ."""
-    w, x, y, z = turn[0], turn[1], turn[2], turn[3]
-    sine_y, sine_z = 2.0 * (w * y - x * z), 2.0 * (x * y + w * z)
-    squared, cosine = sine_y * sine_y + sine_z * sine_z, 1.0 - 2.0 * (y * y + z * z)
-    if squared < 1e-3 and cosine > 0.0:
-        s = 1.0 + squared * (
-            1.0 / 6.0 + squared * (3.0 / 40.0 + squared * (15.0 / 336.0))
-        )  # arcsine
-    else:
-        sine = np.sqrt(squared)
-        s = np.arctan2(sine, cosine) / max(sine, 1e-12)
-    return s * sine_y, s * sine_z
-
-
-@njit_called
 def _twist_along(axes, a, b, scratch, l0, l1, l2):
     """Turn both bodies by angular impulses along three axes."""
-    twist_both(
-        a, b, scratch,
-        axes[0, 0] * l0 + axes[1, 0] * l1 + axes[2, 0] * l2,
-        axes[0, 1] * l0 + axes[1, 1] * l1 + axes[2, 1] * l2,
-        axes[0, 2] * l0 + axes[1, 2] * l1 + axes[2, 2] * l2,
-    )  # fmt: skip
+    x = axes[0, 0] * l0 + axes[1, 0] * l1 + axes[2, 0] * l2
+    y = axes[0, 1] * l0 + axes[1, 1] * l1 + axes[2, 1] * l2
+    z = axes[0, 2] * l0 + axes[1, 2] * l1 + axes[2, 2] * l2
+    twist_both(a, b, scratch, x, y, z)
 
 
 @njit_called

@@ -130,9 +130,11 @@ def subtract_cross(m, x, y, z):
 
 
 @njit_called
-def limit_turns(scratch, count):
+def limit_turns(scratch):
     """Shorten angular displacements that have become so large that no Jacobian of the start means anything any more."""
-    for i in range(count):
+    for i in range(scratch.angular.shape[0]):
+        if scratch.inverse_mass[i] == 0.0:
+            continue
         x, y, z = scratch.angular[i, 0], scratch.angular[i, 1], scratch.angular[i, 2]
         squared = x * x + y * y + z * z
         if squared > TAMED_TURN * TAMED_TURN:

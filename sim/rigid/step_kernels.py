@@ -1,6 +1,9 @@
 """Steps of all rigid bodies: find contacts, predict, hold together by projected Gauss-Seidel, move."""
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.sim.contact.convex.detection_kernels import BodyPoses, find_contacts
 from jellycage.sim.rigid.contacts_kernels import keep_pushes, prepare_contacts, solve_contacts
@@ -17,6 +20,35 @@ CORRECTING = (
 )
 
 
+class RigidTables(NamedTuple):
+    """All that a step works on."""
+
+    state: tuple
+    """`RigidState`."""
+    bodies: tuple
+    """`BodyArrays`."""
+    shapes: tuple
+    """`ShapeArrays`."""
+    meshes: tuple
+    """`MeshArrays`."""
+    joints: tuple
+    """`JointArrays`."""
+    rods: tuple
+    """`RodArrays`."""
+    contacts: tuple
+    """`RigidContacts`."""
+    kept: tuple
+    """`KeptPushes`."""
+    counts: NDArray[np.int64]
+    """Contacts of this step and of the last one, shape (2,)."""
+    scratch: tuple
+    """`Scratch`."""
+    work: tuple
+    """`DetectionWork`."""
+    excluded: NDArray[np.int64]
+    """Sorted numbers of pairs that never meet, see `find_contacts`."""
+
+
 @njit_called
 def lead_bodies(state, led, step, first):
     """Put what is led where a step finds it, with the velocity that takes it to the next place."""
@@ -31,19 +63,7 @@ def lead_bodies(state, led, step, first):
 
 @njit_called
 def solve_step(
-    state,
-    bodies,
-    shapes,
-    joints,
-    rods,
-    contacts,
-    kept,
-    counts,
-    scratch,
-    gravity,
-    moving,
-    h,
-    iterations,
+    state, bodies, shapes, joints, rods, contacts, kept, counts, scratch, gravity, h, iterations
 ):
     """Displace all bodies by one step, with the contacts that were found for it."""
     count = counts[0]
@@ -56,7 +76,7 @@ def solve_step(
     for sweep in range(iterations - correcting):
         # Forth and back in turn: errors of one direction do not pile up at its end.
         is_back = sweep % 2 == 1
-        limit_turns(scratch, moving)
+        limit_turns(scratch)
         solve_rods(state, scratch, rods, False)
         solve_joints(state, scratch, joints, False, is_back)
         solve_contacts(scratch, contacts, count, 0, is_back, False)
@@ -71,7 +91,7 @@ def solve_step(
     keep_rod_pushes(rods, False, scale)
     for sweep in range(correcting):
         is_back = sweep % 2 == 1
-        limit_turns(scratch, moving)
+        limit_turns(scratch)
         # Joints come last: limbs that overlap a little are seen less than limbs that come apart.
         solve_contacts(scratch, contacts, count, 1, is_back, False)
         solve_rods(state, scratch, rods, True)
@@ -84,25 +104,37 @@ def solve_step(
 
 
 @njit_borrowing
-def advance(
-    state, bodies, shapes, meshes, joints, rods, contacts, kept, counts, scratch, work, excluded, gravity,
-    led, moving, h, first, steps, iterations, margin, sleep,
-):  # fmt: skip
+def advance(tables, led, gravity, moving, h, first, steps, iterations, margin, sleep):
     """Advance by steps of h [s], from number `first` on; returns how many are done, fewer if room ran out.
 
-    counts (2,): contacts of this step and of the last one. sleep: (slow [m/s], patience [s]).
+    moving: how many bodies can be pushed. sleep: (slow [m/s], patience [s]).
     """
+    state, bodies, joints, rods = tables.state, tables.bodies, tables.joints, tables.rods
+    contacts, counts, scratch = tables.contacts, tables.counts, tables.scratch
+    shapes, meshes, work = tables.shapes, tables.meshes, tables.work
+    kept, excluded = tables.kept, tables.excluded
+    poses = BodyPoses(state.p, state.q, state.v, state.w, state.is_asleep)
     for step in range(first, steps):
         lead_bodies(state, led, step, moving)
-        poses = BodyPoses(state.p, state.q, state.v, state.w, state.is_asleep)
         found = find_contacts(poses, h, margin, moving, excluded, shapes, meshes, work, contacts)
         if found < 0 or found > contacts.gap.shape[0]:
             return step
         counts[0] = found
         wake_islands(state, bodies, contacts, found, sleep[0], h)
         solve_step(
-            state, bodies, shapes, joints, rods, contacts, kept, counts, scratch, gravity, moving, h, iterations
-        )  # fmt: skip
+            state,
+            bodies,
+            shapes,
+            joints,
+            rods,
+            contacts,
+            kept,
+            counts,
+            scratch,
+            gravity,
+            h,
+            iterations,
+        )
         finish_motion(state, scratch, h)
         counts[1] = found
         fall_asleep(state, bodies, joints, rods, contacts, found, scratch, h, sleep[0], sleep[1])

@@ -21,7 +21,7 @@ from jellycage.sim.rigid.body import BodyArrays, RigidBody, RigidState
 from jellycage.sim.rigid.joints import JOINT_KEPT, Joint, joint_arrays
 from jellycage.sim.rigid.residuals import Residuals, residuals
 from jellycage.sim.rigid.rods import ROD_KEPT, Rod, rod_arrays
-from jellycage.sim.rigid.step_kernels import advance
+from jellycage.sim.rigid.step_kernels import RigidTables, advance
 from jellycage.sim.shapes import colliders as surroundings
 from jellycage.sim.shapes.cores import shape_arrays
 from jellycage.sim.shapes.shapes import Box, Capsule, Plane, Sphere
@@ -202,7 +202,14 @@ class RigidWorld:
         np.maximum.at(reach, self.shape_arrays.body, self.shape_arrays.reach)
         least = np.ascontiguousarray(np.linalg.eigvalsh(inertia)[:, 0])
         return BodyArrays(
-            inverse_mass, inertia, inverse, least, friction, restitution, damping, reach
+            inverse_mass=inverse_mass,
+            inertia=inertia,
+            inverse_inertia=inverse,
+            least_inertia=least,
+            friction=friction,
+            restitution=restitution,
+            damping=damping,
+            reach=reach,
         )
 
     def step(self, dt: float) -> None:
@@ -214,6 +221,7 @@ class RigidWorld:
     def advance(self, dt: float, substeps: int) -> None:
         """Advance by dt [s] in a given number of substeps."""
         h, settings = dt / substeps, self.settings
+        sleep = settings.sleep_speed, settings.sleep_time
         if self.time == 0.0:
             # Velocities are those half-way through steps; those of the start are half a step on.
             self.state.v[: self.moving] -= 0.5 * h * self.gravity
@@ -221,10 +229,8 @@ class RigidWorld:
         led, done = self._led(h, substeps), 0
         while True:
             done = advance(
-                self.state, self.arrays, self.shape_arrays, self.meshes, self.joints, self.rods,
-                self.contacts, self.kept, self.counts, self.scratch, self.work, self.excluded, self.gravity,
-                led, self.moving, h, done, substeps, settings.iterations, MARGIN,
-                (settings.sleep_speed, settings.sleep_time),
+                self._tables(), led, self.gravity, self.moving,
+                h, done, substeps, settings.iterations, MARGIN, sleep,
             )  # fmt: skip
             if done == substeps:
                 break
@@ -232,6 +238,22 @@ class RigidWorld:
         self.time += dt
         if not (np.isfinite(self.state.p).all() and np.isfinite(self.state.q).all()):
             raise SolverError("rigid bodies: a position is no number; use more substeps")
+
+    def _tables(self) -> RigidTables:
+        return RigidTables(
+            state=self.state,
+            bodies=self.arrays,
+            shapes=self.shape_arrays,
+            meshes=self.meshes,
+            joints=self.joints,
+            rods=self.rods,
+            contacts=self.contacts,
+            kept=self.kept,
+            counts=self.counts,
+            scratch=self.scratch,
+            work=self.work,
+            excluded=self.excluded,
+        )
 
     def _rescale(self, h):
         """Make the multipliers of the last step fit a step of another length: they are forces times h^2."""

@@ -12,8 +12,9 @@ from jellycage.sim.shapes.kinds_kernels import FLAT_EDGE, LEAF, OPEN_EDGE
 from jellycage.toolkit.compile_kernels import njit_called
 
 LEANING = 1e-6  # sine of the angle by which a normal may lean without being looked at
-KEPT, FLATTENED, LIFTED, LEFT = 0, 1, 2, 3
-"""What became of a normal: nothing, put upright at a flat edge, at a concave one, left to the neighbour."""
+KEPT, FLATTENED, LIFTED, LEFT, CROSSED = 0, 1, 2, 3, 4
+"""What became of a normal: nothing, put upright at a flat edge, at a concave one, left to the neighbour; or it is a way
+out of a triangle that the shape crosses."""
 
 
 @njit_called

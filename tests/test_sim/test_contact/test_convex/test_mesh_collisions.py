@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from core_oracles import Scene, random_quaternion, random_shape
 
+from jellycage.sim.contact.convex.contact_table_kernels import thin_out
 from jellycage.sim.contact.convex.detection import detection_work, rigid_contacts
-from jellycage.sim.contact.convex.detection_kernels import thin_out
 from jellycage.sim.contact.convex.mesh_kernels import find_triangles
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.rigid.body import RigidBody
