@@ -42,6 +42,7 @@ def wake_islands(state, bodies, contacts, count, slow, h):
 def fall_asleep(state, bodies, joints, rods, contacts, count, scratch, h, slow, patience):
     """Note how long every body has been slow, put islands to sleep and wake those that are touched by a moving body."""
     island, island_slow_time = scratch.island, scratch.island_slow_time
+    # How long each body has been slow.
     for i in range(state.p.shape[0]):
         island[i] = i
         speed = 0.0
@@ -51,6 +52,7 @@ def fall_asleep(state, bodies, joints, rods, contacts, count, scratch, h, slow, 
             speed += (scratch.linear[i, k] / h) ** 2
         is_slow = speed < slow * slow
         state.slow_time[i] = state.slow_time[i] + h if is_slow else 0.0
+    # Islands: what joints, rods and contacts that push connect.
     for j in range(joints.body.shape[0]):
         _unite(island, bodies, joints.body[j, 0], joints.body[j, 1])
     for r in range(rods.body.shape[0]):
@@ -58,6 +60,7 @@ def fall_asleep(state, bodies, joints, rods, contacts, count, scratch, h, slow, 
     for c in range(count):
         if contacts.push[c, 0] > 0.0:
             _unite(island, bodies, contacts.body[c, 0], contacts.body[c, 1])
+    # An island has been slow for as long as the least of its bodies.
     for i in range(state.p.shape[0]):
         island_slow_time[i] = np.inf
     for i in range(state.p.shape[0]):
@@ -77,6 +80,7 @@ def fall_asleep(state, bodies, joints, rods, contacts, count, scratch, h, slow, 
             if contacts.push[c, 0] > 0.0 and bodies.inverse_mass[led] == 0.0:
                 if state.slow_time[led] == 0.0 and bodies.inverse_mass[other] > 0.0:
                     island_slow_time[find_root(island, other)] = 0.0
+    # Those that were slow for long enough sleep.
     for i in range(state.p.shape[0]):
         if bodies.inverse_mass[i] == 0.0:
             continue

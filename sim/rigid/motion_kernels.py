@@ -60,6 +60,7 @@ def find_spin(i, state, bodies, scratch, h):
     bx = turn[0, 0] * lx + turn[1, 0] * ly + turn[2, 0] * lz
     by = turn[0, 1] * lx + turn[1, 1] * ly + turn[2, 1] * lz
     bz = turn[0, 2] * lx + turn[1, 2] * ly + turn[2, 2] * lz
+    # Newton's method for u of the head of this file, from the spin without the gyroscopic part.
     ux, uy, uz = times3(inverse, bx, by, bz)
     unit = scratch.work4[1]
     unit[0], unit[1], unit[2], unit[3] = 1.0, 0.0, 0.0, 0.0
@@ -79,6 +80,7 @@ def find_spin(i, state, bodies, scratch, h):
         ux, uy, uz = ux - dx, uy - dy, uz - dz
         if dx * dx + dy * dy + dz * dz <= 1e-26 * (ux * ux + uy * uy + uz * uz):
             break
+    # Into the world, no faster than one step can bear.
     ax, ay, az = rotated(q, ux, uy, uz)
     angle = h * np.sqrt(ax * ax + ay * ay + az * az)
     s = h * min(1.0, MOST_TURN / angle) if angle > 0.0 else h

@@ -74,6 +74,7 @@ def frame_axes(q, frame):
 @njit_called
 def find_rod_errors(pa, qa, pb, qb, ends, frames, rest, out_error):
     """The six numbers of a rod, see above; returns the bend psi [rad] and the twist [rad] since it was straight."""
+    # Ends and frames in the world (eq. 7.2), and the chord o between the ends.
     ax, ay, az = rotated(qa, ends[0, 0], ends[0, 1], ends[0, 2])
     bx, by, bz = rotated(qb, ends[1, 0], ends[1, 1], ends[1, 2])
     ta0, ta1, ta2, ma0, ma1, ma2 = frame_axes(qa, frames[0])
@@ -81,13 +82,16 @@ def find_rod_errors(pa, qa, pb, qb, ends, frames, rest, out_error):
     o0, o1, o2 = pb[0] + bx - pa[0] - ax, pb[1] + by - pa[1] - ay, pb[2] + bz - pa[2] - az
     length = max(np.sqrt(o0 * o0 + o1 * o1 + o2 * o2), 1e-12)
     o0, o1, o2 = o0 / length, o1 / length, o2 / length
+
+    # Length: the bend is the angle between the tangents, c their cross product (eq. 7.9).
     c0, c1, c2 = ta1 * tb2 - ta2 * tb1, ta2 * tb0 - ta0 * tb2, ta0 * tb1 - ta1 * tb0
     sine, cosine = np.sqrt(c0 * c0 + c1 * c1 + c2 * c2), ta0 * tb0 + ta1 * tb1 + ta2 * tb2
     psi = np.arctan2(sine, cosine)
     chord, _ = sinc_half(min(psi, MOST_BENT))
     out_error[0] = length - rest[0] * chord
 
-    # t_a mirrored at o, along two directions across t_b; the exact angle instead of its sine (section 6.6).
+    # Curve: t_a mirrored at o, along two directions across t_b (eq. 7.6); the exact angle instead of its sine, as with
+    # the joints of section 6.6.
     along = 2.0 * (ta0 * o0 + ta1 * o1 + ta2 * o2)
     y0, y1, y2 = along * o0 - ta0, along * o1 - ta1, along * o2 - ta2
     n0, n1, n2 = tb1 * mb2 - tb2 * mb1, tb2 * mb0 - tb0 * mb2, tb0 * mb1 - tb1 * mb0
@@ -97,12 +101,13 @@ def find_rod_errors(pa, qa, pb, qb, ends, frames, rest, out_error):
     scale = angle / apart if apart > 1e-12 else 1.0
     out_error[1], out_error[2] = -scale * first, -scale * second
 
+    # Bend: psi n of eq. 7.8 is f c, along the second and third axis of frame a.
     f, _ = bend_factors(min(psi, MOST_BENT))
     k0, k1, k2 = ta1 * ma2 - ta2 * ma1, ta2 * ma0 - ta0 * ma2, ta0 * ma1 - ta1 * ma0
     out_error[3] = f * (c0 * ma0 + c1 * ma1 + c2 * ma2) - rest[1]
     out_error[4] = f * (c0 * k0 + c1 * k1 + c2 * k2) - rest[2]
 
-    # m_1 of a carried along the arc to b, by the turn that takes t_a to t_b.
+    # Twist: the second axis of frame a is carried along the arc by the turn that takes t_a to t_b, and compared there.
     share = (c0 * ma0 + c1 * ma1 + c2 * ma2) / (1.0 + cosine) if cosine > -0.999 else 0.0
     r0 = c1 * ma2 - c2 * ma1 + cosine * ma0 + share * c0
     r1 = c2 * ma0 - c0 * ma2 + cosine * ma1 + share * c1
@@ -127,6 +132,7 @@ def measure_rod(pa, qa, pb, qb, ends, frames, rest, work, out_error, out_jacobia
     ta, tb, m1, m2, mb, bent = work[6], work[7], work[8], work[9], work[10], work[11]
     row_a, row_b, moved = work[12], work[13], work[14]
     psi, _ = find_rod_errors(pa, qa, pb, qb, ends, frames, rest, out_error)
+    # The same quantities as above, in arrays: arms r, tangents t, the other axes m of the frames, the chord o.
     rotate(qa, ends[0], ra)
     rotate(qb, ends[1], rb)
     ta[0], ta[1], ta[2], m1[0], m1[1], m1[2] = frame_axes(qa, frames[0])
@@ -140,7 +146,7 @@ def measure_rod(pa, qa, pb, qb, ends, frames, rest, work, out_error, out_jacobia
     cross(ta, tb, bent)
     sine, cosine = np.sqrt(dot(bent, bent)), dot(ta, tb)
 
-    # Length.
+    # Length, eq. 7.9: along the chord, and by how the bend shortens the chord.
     _, slope = sinc_half(min(psi, MOST_BENT))
     cross(ra, o, row_a)
     cross(rb, o, row_b)
@@ -151,7 +157,7 @@ def measure_rod(pa, qa, pb, qb, ends, frames, rest, work, out_error, out_jacobia
         moved[k] = -o[k]
     set_row(0, moved, row_a, row_b, out_jacobian)
 
-    # Curve: along m_b, then along the third axis of frame b.
+    # Curve, eq. 7.6: along m_b, then along the third axis of frame b. g is the gradient by the chord; y is u mirrored.
     along = dot(ta, o)
     for row in range(1, 3):
         if row == 1:
@@ -188,7 +194,7 @@ def measure_rod(pa, qa, pb, qb, ends, frames, rest, work, out_error, out_jacobia
             row_a[k], moved[k] = -row_b[k], 0.0
         set_row(row, moved, row_a, row_b, out_jacobian)
 
-    # Twist.
+    # Twist: turns about the mean of the tangents, scaled so that it is the angle of frames carried along the arc.
     for k in range(3):
         row_b[k] = (ta[k] + tb[k]) / max(1.0 + cosine, 1e-3)
         row_a[k], moved[k] = -row_b[k], 0.0

@@ -22,6 +22,7 @@ def prepare_rods(state, scratch, rods, h):
         psi = measure_rod(
             pa, qa, pb, qb, ends, frames, rest, scratch.work_rod, rods.error[r], jacobian
         )
+        # Errors at the start of rows that hold, and by which limits are passed; large ones do not become velocity.
         for row in range(ROWS):
             # Springs have no error to get rid of.
             which = 0 if row < 5 else 1
@@ -39,6 +40,7 @@ def prepare_rods(state, scratch, rods, h):
         scratch.has_large_error[0] |= kept > 0.0
         for row in range(ROWS + 2):
             rods.start[r, row] *= kept
+        # Effective mass J M^-1 J^T of all six rows, made symmetric since the inertia has a gyroscopic part.
         _fill_response(a, b, scratch, rods.jacobian[r], rods.response[r])
         for row in range(ROWS):
             for column in range(row + 1):
@@ -48,6 +50,7 @@ def prepare_rods(state, scratch, rods, h):
                     total += rods.jacobian[r, column, k] * rods.response[r, k, row]
                 rods.mass[r, row, column] = 0.5 * total
         _soften(r, rods, h)
+        # Limits are single rows, about the axis of the bend and that of the twist.
         for row in range(2):
             twist = rods.jacobian[r, 5, 9:12]
             bend = rods.limit_axis[r, row]
@@ -68,6 +71,7 @@ def prepare_rods(state, scratch, rods, h):
                 is_met = abs(rods.error[r, 5]) > rods.limit[r, 1] - NEAR_LIMIT
             rods.limit_push[r, row] *= is_met and inverse_mass > 0.0
         factor_rows(rods.mass[r])
+        # Warm start.
         _push_rows(a, b, scratch, rods.response[r], rods.push[r])
         for row in range(2):
             _push_limit(r, row, a, b, scratch, rods, rods.limit_push[r, row])
@@ -121,6 +125,7 @@ def solve_rods(state, scratch, rods, is_correcting):
         if scratch.inverse_mass[a] + scratch.inverse_mass[b] == 0.0:
             continue
         error, push = rods.error[r], rods.push[r]
+        # Exact errors of where both bodies are by now (section 6.6).
         for k in range(3):
             pa[k] = state.p[a, k] + scratch.linear[a, k]
             pb[k] = state.p[b, k] + scratch.linear[b, k]
@@ -143,6 +148,7 @@ def solve_rods(state, scratch, rods, is_correcting):
                 turned = scratch.angular[b, k] - scratch.angular[a, k]
                 moved += rods.jacobian[r, row, 9 + k] * turned
             error[row] = -share * error[row] - (1.0 - share) * moved - compliance * push[row]
+        # All rows at once (section 7.6), then the limits.
         solve_rows(rods.mass[r], error)
         for row in range(ROWS):
             push[row] += error[row]

@@ -68,10 +68,12 @@ def solve_step(
     """Displace all bodies by one step, with the contacts that were found for it."""
     count = counts[0]
     scratch.has_large_error[0] = False
+    # The free step x* of eq. 6.11, then the rows of eq. 6.13 at the start of the step, with warm starts.
     predict_motion(state, bodies, scratch, gravity, h)
     prepare_rods(state, scratch, rods, h)
     prepare_joints(state, scratch, joints, h)
     prepare_contacts(state, bodies, shapes, scratch, contacts, count, kept, counts[1], gravity, h)
+    # Projected Gauss-Seidel on eq. 6.14: what velocities are made of.
     correcting = int(CORRECTING * iterations) if scratch.has_large_error[0] else 0
     for sweep in range(iterations - correcting):
         # Forth and back in turn: errors of one direction do not pile up at its end.
@@ -84,11 +86,13 @@ def solve_step(
         for k in range(3):
             scratch.velocity_linear[i, k] = scratch.linear[i, k]
             scratch.velocity_angular[i, k] = scratch.angular[i, k]
+    # Multipliers for the warm start of the next step are those of now.
     pull = np.sqrt(gravity[0] ** 2 + gravity[1] ** 2 + gravity[2] ** 2)
     scale = BLOW * h * h * max(pull, LEAST_PULL)
     keep_pushes(bodies, contacts, count, kept, scale)
     keep_joint_pushes(joints, False, scale)
     keep_rod_pushes(rods, False, scale)
+    # Further sweeps only move bodies: they take errors and overlaps away.
     for sweep in range(correcting):
         is_back = sweep % 2 == 1
         limit_turns(scratch)

@@ -92,6 +92,7 @@ def meet_shapes(poses, dt, margin, shapes, s, t, work, out, count):
     p, a, b = poses.p, shapes.body[s], shapes.body[t]
     ox, oy, oz = p[b, 0] - p[a, 0], p[b, 1] - p[a, 1], p[b, 2] - p[a, 2]
     near, features_a, features_b, gaps = work.near, work.features_a, work.features_b, work.gaps
+    # Normal and gap from the cores; the radii around them come off.
     limit = margin + approach_of(poses, dt, shapes, s, t)
     radii = shapes.radius[s] + shapes.radius[t]
     gap = meet_cores(shapes, work, s, t, ox, oy, oz) - radii
@@ -101,6 +102,7 @@ def meet_shapes(poses, dt, margin, shapes, s, t, work, out, count):
     for c in range(3):
         near[0, c] += shapes.radius[s] * near[2, c]
         near[1, c] -= shapes.radius[t] * near[2, c]
+    # Unless one of them is a ball, there may be more points than the nearest: features cut with each other.
     size = min(shapes.reach[s], shapes.reach[t])
     pairs = 0
     if (

@@ -68,6 +68,7 @@ def meet_triangle(p, limit, shapes, s, meshes, t, work, out, count):
     """Append the contacts of convex shape s with triangle t of the meshes; returns the new count."""
     a, triangle, near, turned = shapes.body[s], work.triangle, work.near, work.turned
     first, last = shapes.point_start[s], shapes.point_start[s + 1]
+    # The triangle relative to the body, and on which side of it the middle of the core is.
     height = 0.0
     for c in range(3):
         middle = 0.0
@@ -80,9 +81,11 @@ def meet_triangle(p, limit, shapes, s, meshes, t, work, out, count):
     gap = closest_of_cores(turned, first, last, triangle, 0, 3, 0.0, 0.0, 0.0, work.simplex, near)
     state = CROSSED
     if gap == 0.0:
+        # It crosses the triangle: the least way out.
         gap = part_from_triangle(shapes, turned, work.normals, s, triangle, meshes, t, side, near)
         x, y, z = near[2, 0], near[2, 1], near[2, 2]
     else:
+        # It is clear of it: along the way between the nearest points, if the triangle may have that normal.
         if gap - shapes.radius[s] > limit or height * side < 0.0:
             return count
         state, x, y, z = settle_normal(
@@ -91,6 +94,7 @@ def meet_triangle(p, limit, shapes, s, meshes, t, work, out, count):
         if state == LEFT:
             return count
         if state != KEPT:
+            # With another normal the nearest points are others.
             gap = gap_along(turned, first, last, triangle, x, y, z)
             i = furthest(turned, first, last, -x, -y, -z)
             for c in range(3):
