@@ -74,9 +74,9 @@ class OurChain:
             Ball(a=i - 1 if i else WORLD, b=i, point=(LENGTH * i, 0, 0)) for i in range(LINKS)
         ]
         settings = RigidSettings(iterations=iterations, sleep_speed=0.0)
-        strangers = [(a, b) for b in range(LINKS) for a in range(b)]
+        excluded_pairs = [(a, b) for b in range(LINKS) for a in range(b)]
         self.world = RigidWorld(
-            bodies, joints, gravity=gravity, settings=settings, strangers=strangers
+            bodies, joints, gravity=gravity, settings=settings, excluded_pairs=excluded_pairs
         )
 
     def step(self, count):

@@ -68,7 +68,7 @@ def held_at_hips(spine, gravity=DOWN, strength=0.0, iterations=ITERATIONS):
     settings = RigidSettings(substeps=1, iterations=iterations, sleep_speed=0.0)
     world = RigidWorld(
         ragdoll.bodies, [*ragdoll.joints, hold], ragdoll.rods, gravity=gravity, settings=settings,
-        strangers=ragdoll.strangers,
+        excluded_pairs=ragdoll.excluded_pairs,
     )  # fmt: skip
     return ragdoll, world
 

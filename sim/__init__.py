@@ -1,4 +1,4 @@
-"""Soft-body simulation: a cage, a material, pins and loads in; node positions and surfaces out.
+"""Simulation of soft bodies (a cage, a material, pins and loads in; surfaces out), rigid bodies and ragdolls.
 
 The names are imported when they are first used: an import of `sim` alone compiles and loads nothing.
 """
@@ -6,16 +6,23 @@ The names are imported when they are first used: an import of `sim` alone compil
 from importlib import import_module
 
 _HOME = {
+    "Ball": "rigid.joints",
+    "BoneMotion": "ragdoll.motion",
     "Box": "shapes",
     "Cage": "soft.cage",
     "Capsule": "shapes",
+    "Character": "ragdoll.character",
     "Collider": "shapes.colliders",
+    "ConeTwist": "rigid.joints",
     "Corotated": "materials",
     "Equilibrium": "solvers.quasistatic",
+    "Fixed": "rigid.joints",
     "Force": "soft.loads",
+    "Hinge": "rigid.joints",
     "Hull": "shapes",
     "ImplicitEuler": "solvers.implicit_euler",
     "Impulse": "soft.loads",
+    "Joint": "rigid.joints",
     "Keyed": "maths.keyed",
     "Motion": "shapes.colliders",
     "NeoHookean": "materials",
@@ -23,6 +30,13 @@ _HOME = {
     "Plane": "shapes",
     "Points": "soft.points",
     "PositionChange": "soft.loads",
+    "Ragdoll": "ragdoll.ragdoll",
+    "RagdollRun": "ragdoll.simulation",
+    "RagdollSettings": "ragdoll.ragdoll",
+    "RigidBody": "rigid.body",
+    "RigidSettings": "rigid.world",
+    "RigidWorld": "rigid.world",
+    "Rod": "rigid.rods",
     "Scene": "scene.scene",
     "SettingsError": "errors",
     "SimError": "errors",
@@ -33,16 +47,27 @@ _HOME = {
     "SolverSettings": "solvers.settings",
     "Sphere": "shapes",
     "State": "soft.state",
+    "StaticMesh": "shapes.static_mesh",
     "Stepper": "scene.stepper",
     "VelocityChange": "soft.loads",
+    "WORLD": "rigid.joints",
+    "build_ragdoll": "ragdoll.ragdoll",
     "determinants": "soft.elasticity",
     "embedded_points": "soft.points",
     "equilibrium": "solvers.quasistatic",
     "ground": "shapes.colliders",
+    "humanoid": "ragdoll.humanoid",
     "node_points": "soft.points",
+    "ragdoll_world": "ragdoll.simulation",
+    "read_character": "ragdoll.character_file",
+    "read_motion": "ragdoll.motion",
     "simulate": "scene.simulation",
+    "simulate_ragdolls": "ragdoll.simulation",
     "start_state": "scene.state",
     "surface_points": "soft.points",
+    "write_bvh": "export.bvh",
+    "write_character": "ragdoll.character_file",
+    "write_motion": "ragdoll.motion",
 }
 
 __all__ = list(_HOME)

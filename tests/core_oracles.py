@@ -6,6 +6,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from jellycage.sim.contact.convex.detection import Detector
+from jellycage.sim.contact.convex.detection_kernels import BodyPoses
 from jellycage.sim.shapes.cores import shape_arrays
 from jellycage.sim.shapes.shapes import Box, Capsule, Hull, Plane, Sphere
 from jellycage.sim.shapes.static_mesh import mesh_arrays
@@ -151,10 +152,13 @@ class Scene:
         self.shapes, self.meshes = shape_arrays(bodies, centres), mesh_arrays(meshes)
         self.detector = Detector(self.shapes, self.meshes, np.array(excluded, np.int64))
 
+    def poses(self):
+        """Where the bodies are now."""
+        return BodyPoses(self.p, self.q, self.v, self.w, self.is_asleep)
+
     def contacts(self, dt=0.0, margin=0.0):
         """Copies of what is found."""
-        state = (self.p, self.q, self.v, self.w)
-        found = self.detector.find(*state, dt, margin, self.dynamic_count, self.is_asleep)
+        found = self.detector.find(self.poses(), dt, margin, self.dynamic_count)
         return type(found)(*(array.copy() for array in found))
 
     def posed(self, shape):

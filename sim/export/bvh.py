@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.maths.quaternions import as_matrices, inverse, product, turned
 from jellycage.sim.ragdoll.character import Character
-from jellycage.sim.ragdoll.motion import Motion
+from jellycage.sim.ragdoll.motion import BoneMotion
 from jellycage.sim.schema.schema import shown
 from jellycage.toolkit.atomic_file import atomic_file
 
@@ -50,7 +50,7 @@ class BvhJoint:
 
 
 def write_bvh(
-    character: Character, motion: Motion, path: str | os.PathLike, *, up_axis: str = "Y"
+    character: Character, motion: BoneMotion, path: str | os.PathLike, *, up_axis: str = "Y"
 ) -> None:
     """Write the motion of a character's bones; the file appears whole or not at all.
 
@@ -68,7 +68,7 @@ def write_bvh(
         draft.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
 
 
-def joints_of(character: Character, motion: Motion, axes: NDArray) -> list[BvhJoint]:
+def joints_of(character: Character, motion: BoneMotion, axes: NDArray) -> list[BvhJoint]:
     """The joints of the file, the root first; axes turn the world into those of the file."""
     location, rotation = _poses(character, motion)
     turn = product(rotation, inverse(character.rest_rotation))

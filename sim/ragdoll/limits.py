@@ -13,7 +13,7 @@ FORWARD, BACKWARD, NOWHERE = "forward", "backward", ""
 
 
 @dataclass(frozen=True)
-class Limits:
+class JointLimits:
     """Of one joint [degrees]."""
 
     swing: float = 45.0
@@ -32,22 +32,22 @@ class Limits:
 
 
 LIMITS = {
-    roles.SPINE: Limits(swing=22.0, twist=14.0),
-    roles.NECK: Limits(swing=35.0, twist=35.0),
-    roles.HEAD: Limits(swing=35.0, twist=35.0),
-    roles.CLAVICLE: Limits(swing=12.0, twist=5.0),
-    roles.UPPER_ARM: Limits(swing=85.0, twist=50.0, lean=15.0, leans=FORWARD),
-    roles.FOREARM: Limits(bends=FORWARD, low=-3.0, high=140.0),
-    roles.HAND: Limits(swing=55.0, twist=60.0),
-    roles.THIGH: Limits(swing=62.0, twist=28.0, lean=38.0, leans=FORWARD),
-    roles.SHIN: Limits(bends=BACKWARD, low=-2.0, high=135.0),
-    roles.FOOT: Limits(swing=32.0, twist=12.0),
-    roles.TOE: Limits(swing=25.0, twist=5.0),
-    roles.TAIL: Limits(swing=40.0, twist=20.0),
+    roles.SPINE: JointLimits(swing=22.0, twist=14.0),
+    roles.NECK: JointLimits(swing=35.0, twist=35.0),
+    roles.HEAD: JointLimits(swing=35.0, twist=35.0),
+    roles.CLAVICLE: JointLimits(swing=12.0, twist=5.0),
+    roles.UPPER_ARM: JointLimits(swing=85.0, twist=50.0, lean=15.0, leans=FORWARD),
+    roles.FOREARM: JointLimits(bends=FORWARD, low=-3.0, high=140.0),
+    roles.HAND: JointLimits(swing=55.0, twist=60.0),
+    roles.THIGH: JointLimits(swing=62.0, twist=28.0, lean=38.0, leans=FORWARD),
+    roles.SHIN: JointLimits(bends=BACKWARD, low=-2.0, high=135.0),
+    roles.FOOT: JointLimits(swing=32.0, twist=12.0),
+    roles.TOE: JointLimits(swing=25.0, twist=5.0),
+    roles.TAIL: JointLimits(swing=40.0, twist=20.0),
 }
-PLAIN = Limits()
+PLAIN = JointLimits()
 
 
-def limits_of(role: str) -> Limits:
+def limits_of(role: str) -> JointLimits:
     """What a bone in that role may do."""
     return LIMITS.get(role, PLAIN)

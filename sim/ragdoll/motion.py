@@ -20,7 +20,7 @@ FORMAT, VERSION = "jellycage motion", 1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Motion:
+class BoneMotion:
     """Posed bones in the world, frame by frame; conventions as in `Character`."""
 
     names: tuple[str, ...]
@@ -63,10 +63,10 @@ class MotionFile:
     rotation: NDArray = key(RowsKind(4, "the axes [w, x, y, z]"), "Posed axes in the world.")
 
 
-def motion_in(document, place) -> Motion:
+def motion_in(document, place) -> BoneMotion:
     """The motion in a document."""
     file = read_table(MotionFile, document, place)
-    return Motion(
+    return BoneMotion(
         names=file.bones,
         fps=file.fps,
         frames=np.arange(file.frames[0], file.frames[1] + 1),
@@ -75,12 +75,12 @@ def motion_in(document, place) -> Motion:
     )
 
 
-def read_motion(path: str | os.PathLike) -> Motion:
+def read_motion(path: str | os.PathLike) -> BoneMotion:
     """The motion in a .json file; raises SceneError, in one line with a remedy, if it cannot be used."""
     return read_document(path, motion_in)
 
 
-def write_motion(motion: Motion, path: str | os.PathLike) -> None:
+def write_motion(motion: BoneMotion, path: str | os.PathLike) -> None:
     """Write a motion so that it reads back exactly; the file appears whole or not at all."""
     document = {
         "format": FORMAT,

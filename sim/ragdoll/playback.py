@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jellycage.sim.maths import quaternions
-from jellycage.sim.ragdoll.motion import Motion
+from jellycage.sim.ragdoll.motion import BoneMotion
 from jellycage.sim.ragdoll.ragdoll import Ragdoll
 
 
@@ -20,7 +20,7 @@ def motion_of(
     rotations: NDArray[np.float64],
     *,
     positions: bool = False,
-) -> Motion:
+) -> BoneMotion:
     """The motion of all bones while bodies are at locations (f, n, 3) [m] and rotations (f, n, 4).
 
     These are frames from the transition on; the frames of animation before it come first.
@@ -54,7 +54,7 @@ def motion_of(
     if positions and ragdoll.rods:
         _stretch_spine(ragdoll, locations, location)
     before = len(character.frames) - 1
-    return Motion(
+    return BoneMotion(
         names=character.names,
         fps=character.fps,
         frames=np.arange(character.frames[0], character.frames[-1] + frames),

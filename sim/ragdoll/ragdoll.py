@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jellycage.sim.contact.convex.detection import Detector
+from jellycage.sim.contact.convex.detection_kernels import BodyPoses
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.maths import quaternions
 from jellycage.sim.ragdoll import roles
@@ -83,7 +84,7 @@ class Ragdoll:
     """The body that each bone is or rides on, shape (b,); -1: it stays as it is."""
     spine: tuple[int, ...]
     """Bones from hips to chest; those in between have no body if there is a rod. Empty: there is no spine."""
-    strangers: NDArray[np.int64]
+    excluded_pairs: NDArray[np.int64]
     """Pairs of bodies that do not collide, shape (k, 2)."""
     notes: tuple[str, ...] = field(default=())
 
@@ -112,7 +113,7 @@ def build_ragdoll(character: Character, settings: RagdollSettings | None = None)
     joints, rods = _held(tree, bone_roles, bearings, settings, spine, between)
     return Ragdoll(
         character, settings, bodies, joints, rods,
-        frozen(body_bone), frozen(bone_body), spine, frozen(tree.strangers()), notes,
+        frozen(body_bone), frozen(bone_body), spine, frozen(tree.excluded_pairs()), notes,
     )  # fmt: skip
 
 
@@ -237,7 +238,7 @@ class _Tree:
                 hanging.add(at)
         return sorted(hanging)
 
-    def strangers(self):
+    def excluded_pairs(self):
         """Pairs that are joined, hang on the same body or on the one that the other hangs on, or overlap already."""
         pairs = self._overlapping()
         for b, a in enumerate(self.parent):
@@ -257,9 +258,8 @@ class _Tree:
         p = np.array([body.centre() for body in self.bodies])
         q = np.array([body.rotation for body in self.bodies])
         still = np.zeros((count, 3))
-        contacts = Detector(shapes, mesh_arrays()).find(
-            p, q, still, still.copy(), 0.0, 0.0, count, np.zeros(count, bool)
-        )
+        poses = BodyPoses(p, q, still, still, np.zeros(count, bool))
+        contacts = Detector(shapes, mesh_arrays()).find(poses, 0.0, 0.0, count)
         return {tuple(map(int, sorted(pair))) for pair in contacts.body[contacts.gap < 0.0]}
 
 

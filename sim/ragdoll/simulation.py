@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.ragdoll.character import Character
-from jellycage.sim.ragdoll.motion import Motion
+from jellycage.sim.ragdoll.motion import BoneMotion
 from jellycage.sim.ragdoll.playback import motion_of
 from jellycage.sim.ragdoll.ragdoll import Ragdoll, RagdollSettings, build_ragdoll
 from jellycage.sim.rigid.body import RigidBody
@@ -27,16 +27,16 @@ def ragdoll_world(
     settings: RigidSettings | None = None,
 ) -> RigidWorld:
     """A world with ragdolls, one after the other, and then other bodies."""
-    all_bodies, joints, rods, strangers = [], [], [], [np.zeros((0, 2), np.int64)]
+    all_bodies, joints, rods, excluded_pairs = [], [], [], [np.zeros((0, 2), np.int64)]
     for ragdoll in ragdolls:
         first = len(all_bodies)
         all_bodies += ragdoll.bodies
         joints += [replace(joint, a=joint.a + first, b=joint.b + first) for joint in ragdoll.joints]
         rods += [replace(rod, a=rod.a + first, b=rod.b + first) for rod in ragdoll.rods]
-        strangers.append(ragdoll.strangers + first)
+        excluded_pairs.append(ragdoll.excluded_pairs + first)
     return RigidWorld(
         [*all_bodies, *bodies], joints, rods, colliders=colliders, meshes=meshes, gravity=gravity,
-        settings=settings, strangers=np.concatenate(strangers),
+        settings=settings, excluded_pairs=np.concatenate(excluded_pairs),
     )  # fmt: skip
 
 
@@ -51,7 +51,7 @@ class RagdollRun:
     rotations: NDArray[np.float64]
     """Shape (f, n, 4)."""
 
-    def motion(self, number: int = 0, *, positions: bool = False) -> Motion:
+    def motion(self, number: int = 0, *, positions: bool = False) -> BoneMotion:
         """The bones of one of the ragdolls, the animation before the transition included."""
         first = sum(len(ragdoll.bodies) for ragdoll in self.ragdolls[:number])
         own = slice(first, first + len(self.ragdolls[number].bodies))

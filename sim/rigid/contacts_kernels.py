@@ -15,7 +15,7 @@ import numpy as np
 from jellycage.sim.contact.convex.broad_kernels import CONVEX
 from jellycage.sim.maths.matrix3_array_kernels import times3
 from jellycage.sim.maths.quaternions_kernels import unrotate
-from jellycage.sim.rigid.joints_kernels import push_point
+from jellycage.sim.rigid.rows_kernels import push_point
 from jellycage.toolkit.compile_kernels import njit_called
 
 PUSH_SPEED = 1.5  # [m/s] at which overlaps are taken apart
@@ -46,7 +46,7 @@ def prepare_contacts(state, bodies, shapes, scratch, contacts, count, kept, kept
         fill_tangents(n, t)
         contacts.friction[c] = np.sqrt(bodies.friction[a] * bodies.friction[b])
         _fill_contact_masses(c, a, b, scratch, contacts)
-        _fill_need(c, a, b, state, bodies, scratch, contacts, slow, h)
+        _fill_target(c, a, b, state, bodies, scratch, contacts, slow, h)
         unrotate(state.q[a], contacts.arm[c, 0], local)
         for k in range(3):
             contacts.local[c, k] = local[k]
@@ -55,7 +55,7 @@ def prepare_contacts(state, bodies, shapes, scratch, contacts, count, kept, kept
     for c in range(count):
         a, b = contacts.body[c, 0], contacts.body[c, 1]
         push = contacts.push[c]
-        contacts.usual[c] = push[0]
+        contacts.kept_push[c] = push[0]
         _push_contact(c, a, b, scratch, contacts, push[0], push[1], push[2])
 
 
@@ -73,15 +73,15 @@ def fill_tangents(n, out):
 def _fill_contact_masses(c, a, b, scratch, contacts):
     """Effective masses along the normal and across it."""
     n, t, arm, mass = contacts.normal[c], contacts.tangent[c], contacts.arm[c], contacts.mass[c]
-    ease = scratch.ease[a] + scratch.ease[b]
-    normal, tangent = ease, scratch.work3[0]
-    tangent[0, 0] = tangent[1, 1] = ease
+    inverse_mass = scratch.inverse_mass[a] + scratch.inverse_mass[b]
+    normal, tangent = inverse_mass, scratch.work3[0]
+    tangent[0, 0] = tangent[1, 1] = inverse_mass
     tangent[0, 1] = 0.0
     for side in range(2):
         i, r = (a, arm[0]) if side == 0 else (b, arm[1])
-        if scratch.ease[i] == 0.0:
+        if scratch.inverse_mass[i] == 0.0:
             continue
-        m = scratch.turn_mean[i]
+        m = scratch.symmetric_inverse_inertia[i]
         x, y, z = _torque(r, n)
         mx, my, mz = times3(m, x, y, z)
         normal += x * mx + y * my + z * mz
@@ -95,8 +95,8 @@ def _fill_contact_masses(c, a, b, scratch, contacts):
     mass[0] = 1.0 / normal if normal > 0.0 else 0.0
     # One number for both tangents, from the greater eigenvalue: with a matrix, friction would not oppose the slip.
     half = 0.5 * (tangent[0, 0] - tangent[1, 1])
-    ease = 0.5 * (tangent[0, 0] + tangent[1, 1]) + np.sqrt(half * half + tangent[0, 1] ** 2)
-    mass[1] = 1.0 / ease if ease > 0.0 else 0.0
+    inverse_mass = 0.5 * (tangent[0, 0] + tangent[1, 1]) + np.sqrt(half * half + tangent[0, 1] ** 2)
+    mass[1] = 1.0 / inverse_mass if inverse_mass > 0.0 else 0.0
 
 
 @njit_called
@@ -105,10 +105,10 @@ def _torque(r, f):
 
 
 @njit_called
-def _fill_need(c, a, b, state, bodies, scratch, contacts, slow, h):
-    """The least normal displacement, without (need 0) and with (need 1) the push that takes overlaps apart."""
+def _fill_target(c, a, b, state, bodies, scratch, contacts, slow, h):
+    """The least normal displacement, without (target 0) and with (target 1) the push that takes overlaps apart."""
     gap, n, arm = contacts.gap[c], contacts.normal[c], contacts.arm[c]
-    contacts.need[c, 0] = contacts.need[c, 1] = min(-gap, 0.0)
+    contacts.target[c, 0] = contacts.target[c, 1] = min(-gap, 0.0)
     # The smaller of the two that can be pushed sets the scale.
     reach = min(
         bodies.reach[a] if bodies.inverse_mass[a] > 0.0 else np.inf,
@@ -116,15 +116,15 @@ def _fill_need(c, a, b, state, bodies, scratch, contacts, slow, h):
     )
     depth = -gap - LEFT_OVER * reach
     if depth > 0.0:
-        contacts.need[c, 1] = min(PARTED * depth, h * PUSH_SPEED)
-        scratch.is_off[0] = True
+        contacts.target[c, 1] = min(PARTED * depth, h * PUSH_SPEED)
+        scratch.has_large_error[0] = True
     bounce = max(bodies.restitution[a], bodies.restitution[b])
     if bounce > 0.0:
         ax, ay, az = _point_velocity(state, a, arm[0])
         bx, by, bz = _point_velocity(state, b, arm[1])
         speed = n[0] * (bx - ax) + n[1] * (by - ay) + n[2] * (bz - az)
         if speed < -slow and gap + h * speed <= 0.0:
-            contacts.need[c, 0] = contacts.need[c, 1] = -h * bounce * speed
+            contacts.target[c, 0] = contacts.target[c, 1] = -h * bounce * speed
 
 
 @njit_called
@@ -183,9 +183,9 @@ def keep_pushes(bodies, contacts, count, out_kept, scale):
     for c in range(count):
         weight = 0.0
         for side in range(2):
-            ease = bodies.inverse_mass[contacts.body[c, side]]
-            weight += 1.0 / ease if ease > 0.0 else 0.0
-        most = 2.0 * contacts.usual[c] + scale * weight
+            inverse_mass = bodies.inverse_mass[contacts.body[c, side]]
+            weight += 1.0 / inverse_mass if inverse_mass > 0.0 else 0.0
+        most = 2.0 * contacts.kept_push[c] + scale * weight
         s = min(1.0, most / contacts.push[c, 0]) if contacts.push[c, 0] > 0.0 else 1.0
         out_kept.is_taken[c] = False
         out_kept.key[c] = contacts.key[c]
@@ -196,19 +196,19 @@ def keep_pushes(bodies, contacts, count, out_kept, scale):
 
 @njit_called
 def solve_contacts(scratch, contacts, count, which, is_back, is_outer):
-    """One sweep over all contacts, or those with what stands firm (is_outer), forth or back; which: the need to use."""
+    """One sweep over all contacts, or those with what stands firm (is_outer), forth or back; which: of its targets."""
     for at in range(count):
         c = count - 1 - at if is_back else at
         mass = contacts.mass[c]
         if mass[0] == 0.0:
             continue
         a, b = contacts.body[c, 0], contacts.body[c, 1]
-        if is_outer and scratch.ease[a] > 0.0 and scratch.ease[b] > 0.0:
+        if is_outer and scratch.inverse_mass[a] > 0.0 and scratch.inverse_mass[b] > 0.0:
             continue
         n, t, push = contacts.normal[c], contacts.tangent[c], contacts.push[c]
         x, y, z = _relative(a, b, scratch, contacts.arm[c])
         along = n[0] * x + n[1] * y + n[2] * z
-        new = max(0.0, push[0] - mass[0] * (along - contacts.need[c, which]))
+        new = max(0.0, push[0] - mass[0] * (along - contacts.target[c, which]))
         change = new - push[0]
         push[0] = new
         if change != 0.0:
@@ -242,9 +242,7 @@ def _relative(a, b, scratch, arm):
 def _push_contact(c, a, b, scratch, contacts, along, one, two):
     """Displace both bodies by impulses (times the step) along normal and tangents."""
     n, t = contacts.normal[c], contacts.tangent[c]
-    push_point(
-        a, b, contacts.arm[c], scratch,
-        along * n[0] + one * t[0, 0] + two * t[1, 0],
-        along * n[1] + one * t[0, 1] + two * t[1, 1],
-        along * n[2] + one * t[0, 2] + two * t[1, 2],
-    )  # fmt: skip
+    x = along * n[0] + one * t[0, 0] + two * t[1, 0]
+    y = along * n[1] + one * t[0, 1] + two * t[1, 1]
+    z = along * n[2] + one * t[0, 2] + two * t[1, 2]
+    push_point(a, b, contacts.arm[c], scratch, x, y, z)

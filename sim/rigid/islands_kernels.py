@@ -41,7 +41,8 @@ def wake_islands(state, bodies, contacts, count, slow, h):
 @njit_called
 def fall_asleep(state, bodies, joints, rods, contacts, count, scratch, h, slow, patience):
     """Note how long every body has been slow, put islands to sleep and wake those that are touched by a moving body."""
-    island, calm = scratch.island, scratch.calm
+    island, island_slow_time = scratch.island, scratch.island_slow_time
+    # How long each body has been slow.
     for i in range(state.p.shape[0]):
         island[i] = i
         speed = 0.0
@@ -51,6 +52,7 @@ def fall_asleep(state, bodies, joints, rods, contacts, count, scratch, h, slow, 
             speed += (scratch.linear[i, k] / h) ** 2
         is_slow = speed < slow * slow
         state.slow_time[i] = state.slow_time[i] + h if is_slow else 0.0
+    # Islands: what joints, rods and contacts that push connect.
     for j in range(joints.body.shape[0]):
         _unite(island, bodies, joints.body[j, 0], joints.body[j, 1])
     for r in range(rods.body.shape[0]):
@@ -58,31 +60,34 @@ def fall_asleep(state, bodies, joints, rods, contacts, count, scratch, h, slow, 
     for c in range(count):
         if contacts.push[c, 0] > 0.0:
             _unite(island, bodies, contacts.body[c, 0], contacts.body[c, 1])
+    # An island has been slow for as long as the least of its bodies.
     for i in range(state.p.shape[0]):
-        calm[i] = np.inf
+        island_slow_time[i] = np.inf
     for i in range(state.p.shape[0]):
         if bodies.inverse_mass[i] > 0.0:
             root = find_root(island, i)
-            calm[root] = min(calm[root], state.slow_time[i])
+            island_slow_time[root] = min(island_slow_time[root], state.slow_time[i])
     for j in range(joints.body.shape[0]):
         # What is still being put together is not at rest.
         gap = joints.start[j, 0] ** 2 + joints.start[j, 1] ** 2 + joints.start[j, 2] ** 2
-        if gap > (APART * joints.most_placed[j]) ** 2 and not state.is_asleep[joints.body[j, 1]]:
-            calm[find_root(island, joints.body[j, 1])] = 0.0
+        apart = (APART * joints.largest_correction[j]) ** 2
+        if gap > apart and not state.is_asleep[joints.body[j, 1]]:
+            island_slow_time[find_root(island, joints.body[j, 1])] = 0.0
     for c in range(count):
         # What is led keeps awake what it touches while it moves.
         for side in range(2):
             led, other = contacts.body[c, side], contacts.body[c, 1 - side]
             if contacts.push[c, 0] > 0.0 and bodies.inverse_mass[led] == 0.0:
                 if state.slow_time[led] == 0.0 and bodies.inverse_mass[other] > 0.0:
-                    calm[find_root(island, other)] = 0.0
+                    island_slow_time[find_root(island, other)] = 0.0
+    # Those that were slow for long enough sleep.
     for i in range(state.p.shape[0]):
         if bodies.inverse_mass[i] == 0.0:
             continue
         root = find_root(island, i)
-        if calm[root] >= patience and not state.is_asleep[i]:
+        if island_slow_time[root] >= patience and not state.is_asleep[i]:
             state.island[i] = root
-        state.is_asleep[i] = calm[root] >= patience
+        state.is_asleep[i] = island_slow_time[root] >= patience
         if state.is_asleep[i]:
             for k in range(3):
                 state.v[i, k] = state.w[i, k] = 0.0

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.maths import quaternions
-from jellycage.sim.rigid.joints_kernels import BALL, CONE_TWIST, FIXED, HINGE
+from jellycage.sim.rigid.joint_angles_kernels import BALL, CONE_TWIST, FIXED, HINGE
 from jellycage.toolkit.arrays import frozen
 
 WORLD = -1
@@ -139,7 +139,7 @@ class JointArrays(NamedTuple):
     kind: NDArray[np.int64]
     frame: NDArray[np.float64]
     """The frames in both bodies, shape (j, 2, 4)."""
-    seat: NDArray[np.float64]
+    local_point: NDArray[np.float64]
     """The point in both frames, from the centres of mass [m], shape (j, 2, 3)."""
     limit: NDArray[np.float64]
     """Swing, least and greatest twist [rad], shape (j, 3)."""
@@ -168,17 +168,17 @@ class JointArrays(NamedTuple):
     """The same of the twist."""
     start: NDArray[np.float64]
     """Errors of the six rows and of both limits at the start of a step, shape (j, 8)."""
-    aside: NDArray[np.float64]
+    saved_push: NDArray[np.float64]
     """Multipliers put aside, shape (j, 8)."""
     weight: NDArray[np.float64]
     """Of both bodies together [kg], shape (j,)."""
-    most_placed: NDArray[np.float64]
+    largest_correction: NDArray[np.float64]
     """The gap that one sweep closes at most [m], shape (j,)."""
-    usual: NDArray[np.float64]
+    kept_push: NDArray[np.float64]
     """Size of the push that the last step kept, shape (j,)."""
 
 
-JOINT_KEPT = ("push", "swing", "twist", "usual")
+JOINT_KEPT = ("push", "swing", "twist", "kept_push")
 """Arrays that a continuation needs."""
 
 
@@ -197,28 +197,43 @@ def joint_arrays(joints: Sequence[Joint], state, bodies, world: int) -> JointArr
     moving = len(p)
     if body.size and not (0 <= body.min() and body.max() < moving):
         raise SettingsError("joint: names a body that does not exist; number them from 0")
-    frame, seat = np.zeros((count, 2, 4)), np.zeros((count, 2, 3))
+    frame, local_point = np.zeros((count, 2, 4)), np.zeros((count, 2, 3))
     for at, joint in enumerate(joints):
         for side, turn in enumerate((joint.frame, joint.frame_b)):
             i = body[at, side]
             point, frame[at, side] = local_pose(p[i], q[i], joint.point, turn)
-            seat[at, side] = quaternions.turned(quaternions.inverse(frame[at, side]), point)
+            local_point[at, side] = quaternions.turned(quaternions.inverse(frame[at, side]), point)
     stiffness = np.array([joint.stiffness for joint in joints], np.float64)
     damping = np.array([joint.damping for joint in joints], np.float64)
     kind = np.array([joint.kind for joint in joints], np.int64)
     has_rows = (kind == HINGE) | (kind == FIXED) | (stiffness > 0.0) | (damping > 0.0)
-    zeros = np.zeros
+    limits = np.array([joint.limits() for joint in joints], np.float64)
+    targets = np.array([joint.target for joint in joints], np.float64)
     return JointArrays(
-        body, kind, frame, seat,
-        np.array([joint.limits() for joint in joints], np.float64).reshape(count, 3),
-        stiffness, damping,
-        np.array([joint.target for joint in joints], np.float64).reshape(count, 4),
-        has_rows | (kind == CONE_TWIST), has_rows,
-        zeros((count, 2, 3)), zeros((count, 3, 3)), zeros((count, 2, 4)),
-        zeros((count, 6, 6)), zeros((count, 3, 2)), zeros((count, 6)),
-        zeros((count, 5)), zeros((count, 5)), zeros((count, 8)), zeros((count, 8)),
-        pair_weights(bodies, body), 0.1 * pair_reaches(bodies, body), zeros(count),
-    )  # fmt: skip
+        body=body,
+        kind=kind,
+        frame=frame,
+        local_point=local_point,
+        limit=limits.reshape(count, 3),
+        stiffness=stiffness,
+        damping=damping,
+        target=targets.reshape(count, 4),
+        has_angles=has_rows | (kind == CONE_TWIST),
+        has_rows=has_rows,
+        arm=np.zeros((count, 2, 3)),
+        axes=np.zeros((count, 3, 3)),
+        world_frame=np.zeros((count, 2, 4)),
+        mass=np.zeros((count, 6, 6)),
+        soft=np.zeros((count, 3, 2)),
+        push=np.zeros((count, 6)),
+        swing=np.zeros((count, 5)),
+        twist=np.zeros((count, 5)),
+        start=np.zeros((count, 8)),
+        saved_push=np.zeros((count, 8)),
+        weight=pair_weights(bodies, body),
+        largest_correction=0.1 * pair_reaches(bodies, body),
+        kept_push=np.zeros(count),
+    )
 
 
 def pair_weights(bodies, pairs: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -18,8 +18,8 @@ Multipliers are kept from step to step (warm start).
 
 Differs from the thesis: large errors that an earlier step has left are not turned into velocity, or a solver that has
 not converged would feed on them. First sweeps keep such errors as they were at the start of the step and give the
-velocities; further ones (is_placing) take them away and only move bodies. Small errors are mended at once, which keeps
-the energy.
+velocities; further ones (is_correcting) take them away and only move bodies. Small errors are mended at once, which
+keeps the energy.
 """
 
 import numpy as np
@@ -31,20 +31,29 @@ from jellycage.sim.maths.quaternions_kernels import (
     fill_matrix,
     inverse,
     multiply,
-    product,
     rotated,
-    turn_vector,
+)
+from jellycage.sim.rigid.joint_angles_kernels import (
+    BALL,
+    CONE_TWIST,
+    FIXED,
+    HINGE,
+    angle_errors,
+    swing_angle,
+    twist_angle,
+)
+from jellycage.sim.rigid.rows_kernels import (
+    LARGEST_CORRECTION,
+    NEAR_LIMIT,
+    add_arm,
+    kept_share,
+    push_point,
+    softness,
+    twist_both,
 )
 from jellycage.toolkit.compile_kernels import njit_called
 
-BALL, HINGE, CONE_TWIST, FIXED = 0, 1, 2, 3
-MOST_PLACED = 0.2  # [rad] that one row corrects at once
-STIFFEST = 1.0  # of a spring, times the inverse mass and the step squared
-MOST_DAMPED = 2.0  # of a damper, times the inverse mass and the step
-NEAR_LIMIT = 1e-3  # [rad]; an angle further from its limit has nothing left of the last push
 TURNED_OVER = -0.7  # cosine of the swing from which on a twist is not defined well
-SMALL = 0.01  # error, against what one sweep mends at most, up to which it is mended at once
-OFF = 1e-12  # a row that does nothing is one that is too soft to matter
 
 
 @njit_called
@@ -52,7 +61,7 @@ def prepare_joints(state, scratch, joints, h):
     """Arms, axes and effective masses at the start of the step; applies the multipliers of the last one."""
     for j in range(joints.body.shape[0]):
         a, b = joints.body[j, 0], joints.body[j, 1]
-        if scratch.ease[a] + scratch.ease[b] == 0.0:
+        if scratch.inverse_mass[a] + scratch.inverse_mass[b] == 0.0:
             continue
         _prepare_point(j, a, b, state, scratch, joints)
         if joints.has_angles[j]:
@@ -63,87 +72,30 @@ def prepare_joints(state, scratch, joints, h):
 def _prepare_point(j, a, b, state, scratch, joints):
     """K = sum of 1/m + [r] I^-1 [r]^T over both bodies, inverted if there are no more rows."""
     mass = joints.mass[j]
-    diagonal = scratch.ease[a] + scratch.ease[b]
+    diagonal = scratch.inverse_mass[a] + scratch.inverse_mass[b]
     for row in range(3):
         for column in range(3):
             mass[row, column] = diagonal if row == column else 0.0
     for side in range(2):
         i = joints.body[j, side]
-        local = joints.seat[j, side]
+        local = joints.local_point[j, side]
         multiply(state.q[i], joints.frame[j, side], joints.world_frame[j, side])
         x, y, z = rotated(joints.world_frame[j, side], local[0], local[1], local[2])
         joints.arm[j, side, 0], joints.arm[j, side, 1], joints.arm[j, side, 2] = x, y, z
-        if scratch.ease[i] > 0.0:
-            add_arm(mass, scratch.turn_mean[i], x, y, z)
+        if scratch.inverse_mass[i] > 0.0:
+            add_arm(mass, scratch.symmetric_inverse_inertia[i], x, y, z)
     one, two, start = joints.arm[j, 0], joints.arm[j, 1], joints.start[j]
     for k in range(3):
         start[k] = state.p[b, k] + two[k] - state.p[a, k] - one[k]
     size = np.sqrt(start[0] ** 2 + start[1] ** 2 + start[2] ** 2)
-    kept = kept_share(size, joints.most_placed[j])
-    scratch.is_off[0] |= kept > 0.0
+    kept = kept_share(size, joints.largest_correction[j])
+    scratch.has_large_error[0] |= kept > 0.0
     for k in range(3):
         start[k] *= kept
     push = joints.push[j]
     push_point(a, b, joints.arm[j], scratch, push[0], push[1], push[2])
     if not joints.has_rows[j]:
         invert3(mass[:3, :3], mass[3:, 3:])
-
-
-@njit_called
-def kept_share(error, size):
-    """How much of an error at the start is not to become velocity: nothing if it is small for its size, else all."""
-    return min(max((error / size - SMALL) / (9.0 * SMALL), 0.0), 1.0)
-
-
-@njit_called
-def add_arm(k3, m, x, y, z):
-    """Add [r] m [r]^T to a 3 x 3 matrix, for an arm r = (x, y, z)."""
-    # Columns of m [r]^T: m times the columns of [r]^T = -[r].
-    a0, a1, a2 = times3(m, 0.0, -z, y)
-    b0, b1, b2 = times3(m, z, 0.0, -x)
-    c0, c1, c2 = times3(m, -y, x, 0.0)
-    k3[0, 0] += y * a2 - z * a1
-    k3[1, 0] += z * a0 - x * a2
-    k3[2, 0] += x * a1 - y * a0
-    k3[0, 1] += y * b2 - z * b1
-    k3[1, 1] += z * b0 - x * b2
-    k3[2, 1] += x * b1 - y * b0
-    k3[0, 2] += y * c2 - z * c1
-    k3[1, 2] += z * c0 - x * c2
-    k3[2, 2] += x * c1 - y * c0
-
-
-@njit_called
-def push_point(a, b, arm, scratch, x, y, z):
-    """Displace both bodies by an impulse (times the step) at their arms, + on b and - on a."""
-    for k in range(3):
-        push = x if k == 0 else (y if k == 1 else z)
-        scratch.linear[a, k] -= scratch.ease[a] * push
-        scratch.linear[b, k] += scratch.ease[b] * push
-    twist_body(
-        a, scratch,
-        arm[0, 2] * y - arm[0, 1] * z, arm[0, 0] * z - arm[0, 2] * x, arm[0, 1] * x - arm[0, 0] * y,
-    )  # fmt: skip
-    twist_body(
-        b, scratch,
-        arm[1, 1] * z - arm[1, 2] * y, arm[1, 2] * x - arm[1, 0] * z, arm[1, 0] * y - arm[1, 1] * x,
-    )  # fmt: skip
-
-
-@njit_called
-def twist_body(i, scratch, x, y, z):
-    """Turn a body by an angular impulse (times the step)."""
-    dx, dy, dz = times3(scratch.turn_ease[i], x, y, z)
-    scratch.angular[i, 0] += dx
-    scratch.angular[i, 1] += dy
-    scratch.angular[i, 2] += dz
-
-
-@njit_called
-def twist_both(a, b, scratch, x, y, z):
-    """Turn both bodies by an angular impulse (times the step), + on b and - on a."""
-    twist_body(a, scratch, -x, -y, -z)
-    twist_body(b, scratch, x, y, z)
 
 
 @njit_called
@@ -155,20 +107,21 @@ def _prepare_angles(j, a, b, scratch, joints, h):
     for k in range(3):
         for m in range(3):
             joints.axes[j, k, m] = axes_a[m, k]
-            k3[k, m] = scratch.turn_mean[a, k, m] + scratch.turn_mean[b, k, m]
+            k3[k, m] = (
+                scratch.symmetric_inverse_inertia[a, k, m]
+                + scratch.symmetric_inverse_inertia[b, k, m]
+            )
     _prepare_limits(j, joints, axes_a, axes_b, k3)
-    _fill_start(j, joints, scratch.work4[2], scratch.is_off)
+    _fill_start(j, joints, scratch.work4[2], scratch.has_large_error)
     if joints.has_rows[j]:
         _fill_rows(j, a, b, scratch, joints, k3, h)
         push = joints.push[j]
         _twist_along(joints.axes[j], a, b, scratch, push[3], push[4], push[5])
     swing, twist = joints.swing[j], joints.twist[j]
-    twist_both(
-        a, b, scratch,
-        swing[3] * swing[0] + twist[3] * twist[0],
-        swing[3] * swing[1] + twist[3] * twist[1],
-        swing[3] * swing[2] + twist[3] * twist[2],
-    )  # fmt: skip
+    x = swing[3] * swing[0] + twist[3] * twist[0]
+    y = swing[3] * swing[1] + twist[3] * twist[1]
+    z = swing[3] * swing[2] + twist[3] * twist[2]
+    twist_both(a, b, scratch, x, y, z)
 
 
 @njit_called
@@ -177,8 +130,8 @@ def _fill_rows(j, a, b, scratch, joints, k3, h):
     mass, axes, arm = joints.mass[j], joints.axes[j], joints.arm[j]
     for k in range(3):
         x, y, z = axes[k, 0], axes[k, 1], axes[k, 2]
-        ax, ay, az = times3(scratch.turn_mean[a], x, y, z)
-        bx, by, bz = times3(scratch.turn_mean[b], x, y, z)
+        ax, ay, az = times3(scratch.symmetric_inverse_inertia[a], x, y, z)
+        bx, by, bz = times3(scratch.symmetric_inverse_inertia[b], x, y, z)
         # (M u) x r is how the point moves when a body is turned by an impulse along u.
         mass[3 + k, 0] = by * arm[1, 2] - bz * arm[1, 1] + ay * arm[0, 2] - az * arm[0, 1]
         mass[3 + k, 1] = bz * arm[1, 0] - bx * arm[1, 2] + az * arm[0, 0] - ax * arm[0, 2]
@@ -198,25 +151,13 @@ def _soften_rows(j, joints, h):
         if kind == FIXED or (kind == HINGE and k > 0) or joints.stiffness[j] == np.inf:
             soft[k, 0], soft[k, 1] = 0.0, 1.0
             continue
-        soft[k, 0], soft[k, 1] = softness(joints.stiffness[j], joints.damping[j], mass[3 + k, 3 + k], h)  # fmt: skip
+        spring, damper = joints.stiffness[j], joints.damping[j]
+        soft[k, 0], soft[k, 1] = softness(spring, damper, mass[3 + k, 3 + k], h)
         mass[3 + k, 3 + k] += soft[k, 0]
 
 
 @njit_called
-def softness(stiffness, damping, ease, h):
-    """Compliance 1 / s and share of the spring in s = h^2 k + h c of a row between bodies of that inverse mass.
-
-    Springs in a row that are much stiffer than the bodies between them would never settle in a few sweeps: none is
-    stiffer or more damped than what the two bodies answer to within the step.
-    """
-    ease = max(ease, 1e-300)
-    elastic = min(h * h * stiffness, STIFFEST / ease)
-    spring = max(elastic + min(h * damping, MOST_DAMPED / ease), OFF / ease)
-    return 1.0 / spring, elastic / spring
-
-
-@njit_called
-def _fill_start(j, joints, turn, out_is_off):
+def _fill_start(j, joints, turn, out_has_large_error):
     """Errors at the start of the step: of rows that hold, and by which limits are passed."""
     multiply(inverse(joints.world_frame[j, 0]), joints.world_frame[j, 1], turn)
     start, kind, limit = joints.start[j], joints.kind[j], joints.limit[j]
@@ -229,26 +170,12 @@ def _fill_start(j, joints, turn, out_is_off):
     twist = twist_angle(turn)
     start[7] = max(0.0, twist - limit[2]) - max(0.0, limit[1] - twist)
     size = np.sqrt(start[3] ** 2 + start[4] ** 2 + start[5] ** 2)
-    kept = kept_share(max(size, start[6], abs(start[7])), MOST_PLACED)
+    kept = kept_share(max(size, start[6], abs(start[7])), LARGEST_CORRECTION)
     for k in range(3, 8):
         start[k] *= kept
-    out_is_off[0] |= kept > 0.0
+    out_has_large_error[0] |= kept > 0.0
     if limit[1] + NEAR_LIMIT < twist < limit[2] - NEAR_LIMIT:
         joints.twist[j, 3] = 0.0
-
-
-@njit_called
-def angle_errors(j, joints, turn):
-    """What the angular rows are off by [rad], along the axes of frame a."""
-    kind = joints.kind[j]
-    if kind == FIXED:
-        return turn_vector(turn)
-    e0, e1, e2 = 0.0, 0.0, 0.0
-    if joints.stiffness[j] > 0.0:
-        e0, e1, e2 = turn_vector(product(turn, inverse(joints.target[j])))
-    if kind == HINGE:
-        e1, e2 = hinge_error(turn)
-    return e0, e1, e2
 
 
 @njit_called
@@ -273,20 +200,20 @@ def _turn_row(row, x, y, z, is_met, k3):
     alike = (row[0] * x + row[1] * y + row[2] * z) / size if size > 0.0 else 0.0
     row[3] *= min(max(alike, 0.0), 1.0) if is_met else 0.0
     row[0], row[1], row[2] = x, y, z
-    ease = product_form(k3, x, y, z)
-    row[4] = 1.0 / ease if ease > 0.0 else 0.0
+    inverse_mass = product_form(k3, x, y, z)
+    row[4] = 1.0 / inverse_mass if inverse_mass > 0.0 else 0.0
 
 
 @njit_called
-def solve_joints(state, scratch, joints, is_placing, is_back):
-    """One sweep over all joints, forth or back, that keeps errors or takes them away (is_placing)."""
-    kept = 0.0 if is_placing else 1.0
+def solve_joints(state, scratch, joints, is_correcting, is_back):
+    """One sweep over all joints, forth or back, that keeps errors or takes them away (is_correcting)."""
+    kept = 0.0 if is_correcting else 1.0
     fa, fb, turn = scratch.work4[0], scratch.work4[1], scratch.work4[2]
     count = joints.body.shape[0]
     for at in range(count):
         j = count - 1 - at if is_back else at
         a, b = joints.body[j, 0], joints.body[j, 1]
-        if scratch.ease[a] + scratch.ease[b] == 0.0:
+        if scratch.inverse_mass[a] + scratch.inverse_mass[b] == 0.0:
             continue
         displace(joints.world_frame[j, 0], scratch.angular[a], fa)
         displace(joints.world_frame[j, 1], scratch.angular[b], fb)
@@ -299,8 +226,8 @@ def solve_joints(state, scratch, joints, is_placing, is_back):
         gx, gy, gz = point_gap(j, a, b, state, scratch, joints, fa, fb)
         start, push = joints.start[j], joints.push[j]
         gx, gy, gz = gx - kept * start[0], gy - kept * start[1], gz - kept * start[2]
-        if is_placing:
-            s = shortened(gx, gy, gz, joints.most_placed[j])
+        if is_correcting:
+            s = shortened(gx, gy, gz, joints.largest_correction[j])
             gx, gy, gz = s * gx, s * gy, s * gz
         if joints.has_rows[j]:
             _solve_rows_of(j, a, b, scratch, joints, turn, gx, gy, gz, kept)
@@ -328,7 +255,7 @@ def _solve_rows_of(j, a, b, scratch, joints, turn, gx, gy, gz, kept):
         e = e0 if k == 0 else (e1 if k == 1 else e2)
         d = d0 if k == 0 else (d1 if k == 1 else d2)
         if soft[k, 0] == 0.0:
-            e = min(max(e, -MOST_PLACED), MOST_PLACED)
+            e = min(max(e, -LARGEST_CORRECTION), LARGEST_CORRECTION)
         # (elastic C + viscous J d) / spring + compliance lambda, with viscous / spring = 1 - share.
         right[3 + k] = -soft[k, 1] * e - (1.0 - soft[k, 1]) * d - soft[k, 0] * push[3 + k]
     solve_rows(joints.mass[j], right)
@@ -347,9 +274,9 @@ def _solve_limits(j, a, b, scratch, joints, turn, kept):
     start, limit, is_pushed = joints.start[j], joints.limit[j], False
     if kind == CONE_TWIST:
         room = limit[0] + kept * start[6] - swing_angle(turn)
-        is_pushed = _stay_below(max(room, -MOST_PLACED), joints.swing[j], a, b, scratch)
+        is_pushed = _stay_below(max(room, -LARGEST_CORRECTION), joints.swing[j], a, b, scratch)
     low, high = limit[1] + kept * min(start[7], 0.0), limit[2] + kept * max(start[7], 0.0)
-    angle = min(max(twist_angle(turn), low - MOST_PLACED), high + MOST_PLACED)
+    angle = min(max(twist_angle(turn), low - LARGEST_CORRECTION), high + LARGEST_CORRECTION)
     return _stay_between(low, angle, high, joints.twist[j], a, b, scratch) or is_pushed
 
 
@@ -363,7 +290,7 @@ def shortened(x, y, z, most):
 @njit_called
 def point_gap(j, a, b, state, scratch, joints, fa, fb):
     """How far the point of b is from that of a [m], as three numbers, at displaced frames fa, fb."""
-    one, two = joints.seat[j, 0], joints.seat[j, 1]
+    one, two = joints.local_point[j, 0], joints.local_point[j, 1]
     ax, ay, az = rotated(fa, one[0], one[1], one[2])
     bx, by, bz = rotated(fb, two[0], two[1], two[2])
     pa, pb, da, db = state.p[a], state.p[b], scratch.linear[a], scratch.linear[b]
@@ -375,45 +302,12 @@ def point_gap(j, a, b, state, scratch, joints, fa, fb):
 
 
 @njit_called
-def swing_angle(turn):
-    """Angle between the x axes of two frames [rad], 0 to pi."""
-    across = np.sqrt(turn[2] * turn[2] + turn[3] * turn[3])
-    along = np.sqrt(turn[0] * turn[0] + turn[1] * turn[1])
-    return 2.0 * np.arctan2(across, along)
-
-
-@njit_called
-def twist_angle(turn):
-    """Signed angle about x after the swing is taken away [rad], -pi to pi."""
-    w, x = (turn[0], turn[1]) if turn[0] >= 0.0 else (-turn[0], -turn[1])
-    return 2.0 * np.arctan2(x, w)
-
-
-@njit_called
-def hinge_error(turn):
-    """Angles [rad] about the second and third axis of frame a by which the x axes of both frames differ."""
-    w, x, y, z = turn[0], turn[1], turn[2], turn[3]
-    sine_y, sine_z = 2.0 * (w * y - x * z), 2.0 * (x * y + w * z)
-    squared, cosine = sine_y * sine_y + sine_z * sine_z, 1.0 - 2.0 * (y * y + z * z)
-    if squared < 1e-3 and cosine > 0.0:
-        s = 1.0 + squared * (
-            1.0 / 6.0 + squared * (3.0 / 40.0 + squared * (15.0 / 336.0))
-        )  # arcsine
-    else:
-        sine = np.sqrt(squared)
-        s = np.arctan2(sine, cosine) / max(sine, 1e-12)
-    return s * sine_y, s * sine_z
-
-
-@njit_called
 def _twist_along(axes, a, b, scratch, l0, l1, l2):
     """Turn both bodies by angular impulses along three axes."""
-    twist_both(
-        a, b, scratch,
-        axes[0, 0] * l0 + axes[1, 0] * l1 + axes[2, 0] * l2,
-        axes[0, 1] * l0 + axes[1, 1] * l1 + axes[2, 1] * l2,
-        axes[0, 2] * l0 + axes[1, 2] * l1 + axes[2, 2] * l2,
-    )  # fmt: skip
+    x = axes[0, 0] * l0 + axes[1, 0] * l1 + axes[2, 0] * l2
+    y = axes[0, 1] * l0 + axes[1, 1] * l1 + axes[2, 1] * l2
+    z = axes[0, 2] * l0 + axes[1, 2] * l1 + axes[2, 2] * l2
+    twist_both(a, b, scratch, x, y, z)
 
 
 @njit_called
@@ -448,16 +342,16 @@ def keep_joint_pushes(joints, is_back, scale):
     hangs on it, a joint keeps nothing of it.
     """
     for j in range(joints.body.shape[0]):
-        aside, push = joints.aside[j], joints.push[j]
+        saved, push = joints.saved_push[j], joints.push[j]
         if is_back:
             for k in range(6):
-                push[k] = aside[k]
-            joints.swing[j, 3], joints.twist[j, 3] = aside[6], aside[7]
+                push[k] = saved[k]
+            joints.swing[j, 3], joints.twist[j, 3] = saved[6], saved[7]
             continue
         size = np.sqrt(push[0] ** 2 + push[1] ** 2 + push[2] ** 2)
-        most = 2.0 * joints.usual[j] + scale * joints.weight[j]
+        most = 2.0 * joints.kept_push[j] + scale * joints.weight[j]
         s = most / size if size > most else 1.0
-        joints.usual[j] = s * size
+        joints.kept_push[j] = s * size
         for k in range(6):
-            aside[k] = s * push[k]
-        aside[6], aside[7] = s * joints.swing[j, 3], s * joints.twist[j, 3]
+            saved[k] = s * push[k]
+        saved[6], saved[7] = s * joints.swing[j, 3], s * joints.twist[j, 3]

@@ -26,15 +26,17 @@ def predict_motion(state, bodies, scratch, gravity, h):
     """Displacements of a free step, and inverse masses and inertias (0 of what does not move) for the constraints."""
     for i in range(state.p.shape[0]):
         if bodies.inverse_mass[i] == 0.0 or state.is_asleep[i]:
-            scratch.ease[i] = 0.0
+            scratch.inverse_mass[i] = 0.0
             is_led = bodies.inverse_mass[i] == 0.0
             for k in range(3):
                 scratch.linear[i, k] = h * state.v[i, k] if is_led else 0.0
                 scratch.angular[i, k] = h * state.w[i, k] if is_led else 0.0
                 for m in range(3):
-                    scratch.turn_ease[i, k, m] = scratch.turn_mean[i, k, m] = 0.0
+                    scratch.inverse_inertia[i, k, m] = scratch.symmetric_inverse_inertia[
+                        i, k, m
+                    ] = 0.0
             continue
-        scratch.ease[i] = bodies.inverse_mass[i]
+        scratch.inverse_mass[i] = bodies.inverse_mass[i]
         slowed = 1.0 / (1.0 + h * bodies.damping[i, 0])
         for k in range(3):
             scratch.linear[i, k] = h * slowed * (state.v[i, k] + h * gravity[k])
@@ -58,6 +60,7 @@ def find_spin(i, state, bodies, scratch, h):
     bx = turn[0, 0] * lx + turn[1, 0] * ly + turn[2, 0] * lz
     by = turn[0, 1] * lx + turn[1, 1] * ly + turn[2, 1] * lz
     bz = turn[0, 2] * lx + turn[1, 2] * ly + turn[2, 2] * lz
+    # Newton's method for u of the head of this file, from the spin without the gyroscopic part.
     ux, uy, uz = times3(inverse, bx, by, bz)
     unit = scratch.work4[1]
     unit[0], unit[1], unit[2], unit[3] = 1.0, 0.0, 0.0, 0.0
@@ -77,15 +80,16 @@ def find_spin(i, state, bodies, scratch, h):
         ux, uy, uz = ux - dx, uy - dy, uz - dz
         if dx * dx + dy * dy + dz * dz <= 1e-26 * (ux * ux + uy * uy + uz * uz):
             break
+    # Into the world, no faster than one step can bear.
     ax, ay, az = rotated(q, ux, uy, uz)
     angle = h * np.sqrt(ax * ax + ay * ay + az * az)
     s = h * min(1.0, MOST_TURN / angle) if angle > 0.0 else h
     scratch.angular[i, 0], scratch.angular[i, 1], scratch.angular[i, 2] = s * ax, s * ay, s * az
-    _fill_turn_ease(i, bodies, scratch, ex, ey, ez, h)
+    _fill_inverse_inertia(i, bodies, scratch, ex, ey, ez, h)
 
 
 @njit_called
-def _fill_turn_ease(i, bodies, scratch, ex, ey, ez, h):
+def _fill_inverse_inertia(i, bodies, scratch, ex, ey, ez, h):
     """dw by dL of body i in the world: with f as above, R_n f'^-1 exp(-h u / 2) R_n^T.
 
     work3[0] holds R_n and work4[0] the quaternion of exp(-h u / 2). Where the gyroscopic part would outweigh the
@@ -108,11 +112,11 @@ def _fill_turn_ease(i, bodies, scratch, ex, ey, ez, h):
                 + work[1, k, 1] * work[2, 1, m]
                 + work[1, k, 2] * work[2, 2, m]
             )
-    turn_tensor(work[0], work[3], scratch.turn_ease[i])
+    turn_tensor(work[0], work[3], scratch.inverse_inertia[i])
     for k in range(3):
         for m in range(3):
-            scratch.turn_mean[i, k, m] = 0.5 * (
-                scratch.turn_ease[i, k, m] + scratch.turn_ease[i, m, k]
+            scratch.symmetric_inverse_inertia[i, k, m] = 0.5 * (
+                scratch.inverse_inertia[i, k, m] + scratch.inverse_inertia[i, m, k]
             )
 
 
@@ -128,9 +132,11 @@ def subtract_cross(m, x, y, z):
 
 
 @njit_called
-def tame_turns(scratch, count):
+def limit_turns(scratch):
     """Shorten angular displacements that have become so large that no Jacobian of the start means anything any more."""
-    for i in range(count):
+    for i in range(scratch.angular.shape[0]):
+        if scratch.inverse_mass[i] == 0.0:
+            continue
         x, y, z = scratch.angular[i, 0], scratch.angular[i, 1], scratch.angular[i, 2]
         squared = x * x + y * y + z * z
         if squared > TAMED_TURN * TAMED_TURN:
@@ -149,8 +155,8 @@ def finish_motion(state, scratch, h):
     for i in range(state.p.shape[0]):
         for k in range(3):
             state.p[i, k] += scratch.linear[i, k]
-            state.v[i, k] = scratch.swift_linear[i, k] / h
-            state.w[i, k] = scratch.swift_angular[i, k] / h
+            state.v[i, k] = scratch.velocity_linear[i, k] / h
+            state.w[i, k] = scratch.velocity_angular[i, k] / h
         displace(state.q[i], scratch.angular[i], turned)
         length = np.sqrt(turned[0] ** 2 + turned[1] ** 2 + turned[2] ** 2 + turned[3] ** 2)
         for k in range(4):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from jellycage.sim.maths.quaternions_kernels import inverse, multiply, rotated, turn_vector
-from jellycage.sim.rigid.joints_kernels import (
+from jellycage.sim.rigid.joint_angles_kernels import (
     BALL,
     CONE_TWIST,
     FIXED,
@@ -12,7 +12,7 @@ from jellycage.sim.rigid.joints_kernels import (
     swing_angle,
     twist_angle,
 )
-from jellycage.sim.rigid.rods_kernels import find_rod_errors
+from jellycage.sim.rigid.rod_shape_kernels import find_rod_errors
 from jellycage.toolkit.compile_kernels import njit
 
 
@@ -22,7 +22,7 @@ def measure_joints(state, joints, out):
     fa, fb, turn = np.empty(4), np.empty(4), np.empty(4)
     for j in range(joints.body.shape[0]):
         a, b = joints.body[j, 0], joints.body[j, 1]
-        one, two = joints.seat[j, 0], joints.seat[j, 1]
+        one, two = joints.local_point[j, 0], joints.local_point[j, 1]
         multiply(state.q[a], joints.frame[j, 0], fa)
         multiply(state.q[b], joints.frame[j, 1], fb)
         ax, ay, az = rotated(fa, one[0], one[1], one[2])
@@ -54,9 +54,9 @@ def measure_rods(state, rods, out):
     error = np.empty(6)
     for r in range(rods.body.shape[0]):
         a, b = rods.body[r, 0], rods.body[r, 1]
-        psi, _ = find_rod_errors(
-            state.p[a], state.q[a], state.p[b], state.q[b], rods.ends[r], rods.frames[r], rods.rest[r], error
-        )  # fmt: skip
+        ends, frames, rest = rods.ends[r], rods.frames[r], rods.rest[r]
+        pa, qa, pb, qb = state.p[a], state.q[a], state.p[b], state.q[b]
+        psi, _ = find_rod_errors(pa, qa, pb, qb, ends, frames, rest, error)
         out[r, 0] = error[0]
         beyond = max(0.0, psi - rods.limit[r, 0]) + max(0.0, abs(error[5]) - rods.limit[r, 1])
         out[r, 1] = np.sqrt(error[1] ** 2 + error[2] ** 2) + beyond

@@ -1,4 +1,4 @@
-"""Rods between two rigid bodies: arcs of fixed length that bend and twist, see `rods_kernels`."""
+"""Rods between two rigid bodies: arcs of fixed length that bend and twist, see `rod_shape_kernels`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.maths import quaternions
 from jellycage.sim.rigid.joints import UNBOUNDED, WORLD, local_pose, pair_reaches, pair_weights
-from jellycage.sim.rigid.rods_kernels import MOST_BENT, ROWS
+from jellycage.sim.rigid.rod_shape_kernels import MOST_BENT, ROWS
 from jellycage.toolkit.arrays import frozen
 
 STRAIGHT = 1e-9
@@ -144,7 +144,7 @@ class RodArrays(NamedTuple):
     """Greatest bend and twist [rad], shape (r, 2)."""
     error: NDArray[np.float64]
     jacobian: NDArray[np.float64]
-    spread: NDArray[np.float64]
+    response: NDArray[np.float64]
     """M^-1 J^T, shape (r, 12, 6)."""
     mass: NDArray[np.float64]
     soft: NDArray[np.float64]
@@ -157,17 +157,17 @@ class RodArrays(NamedTuple):
     """Multipliers of the limits of bend and twist, shape (r, 2)."""
     start: NDArray[np.float64]
     """Errors of the rows and of both limits at the start of a step, shape (r, 8)."""
-    aside: NDArray[np.float64]
+    saved_push: NDArray[np.float64]
     """Multipliers put aside, shape (r, 8)."""
     weight: NDArray[np.float64]
     """Of both bodies together [kg], shape (r,)."""
-    most_placed: NDArray[np.float64]
+    largest_correction: NDArray[np.float64]
     """The error of the length that one sweep mends at most [m], shape (r,)."""
-    usual: NDArray[np.float64]
+    kept_push: NDArray[np.float64]
     """Size of the push that the last step kept, shape (r,)."""
 
 
-ROD_KEPT = ("push", "limit_push", "usual")
+ROD_KEPT = ("push", "limit_push", "kept_push")
 """Arrays that a continuation needs."""
 
 
@@ -186,18 +186,32 @@ def rod_arrays(rods: Sequence[Rod], state, bodies, world: int) -> RodArrays:
             i = body[at, side]
             ends[at, side], frames[at, side] = local_pose(p[i], q[i], point, turn)
         rest[at] = arc.length, 0.0, arc.bend, 0.0
-    zeros = np.zeros
 
     def rows(*names):
         return np.array([[getattr(r, n) for n in names] for r in rods]).reshape(count, 2)
 
+    # A rod that starts bent further than it may may stay so.
+    at_start = np.stack([rest[:, 2], np.zeros(count)], axis=1)
     return RodArrays(
-        body, ends, frames, rest,
-        rows("bend_stiffness", "twist_stiffness"), rows("bend_damping", "twist_damping"),
-        np.maximum(rows("most_bend", "most_twist"), np.stack([rest[:, 2], zeros(count)], axis=1)),
-        zeros((count, ROWS)), zeros((count, ROWS, 12)), zeros((count, 12, ROWS)),
-        zeros((count, ROWS, ROWS)), zeros((count, 3, 2)), zeros((count, ROWS)),
-        zeros((count, 2, 3)), zeros((count, 2)), zeros((count, 2)),
-        zeros((count, ROWS + 2)), zeros((count, ROWS + 2)),
-        pair_weights(bodies, body), 0.1 * pair_reaches(bodies, body), zeros(count),
-    )  # fmt: skip
+        body=body,
+        ends=ends,
+        frames=frames,
+        rest=rest,
+        stiffness=rows("bend_stiffness", "twist_stiffness"),
+        damping=rows("bend_damping", "twist_damping"),
+        limit=np.maximum(rows("most_bend", "most_twist"), at_start),
+        error=np.zeros((count, ROWS)),
+        jacobian=np.zeros((count, ROWS, 12)),
+        response=np.zeros((count, 12, ROWS)),
+        mass=np.zeros((count, ROWS, ROWS)),
+        soft=np.zeros((count, 3, 2)),
+        push=np.zeros((count, ROWS)),
+        limit_axis=np.zeros((count, 2, 3)),
+        limit_mass=np.zeros((count, 2)),
+        limit_push=np.zeros((count, 2)),
+        start=np.zeros((count, ROWS + 2)),
+        saved_push=np.zeros((count, ROWS + 2)),
+        weight=pair_weights(bodies, body),
+        largest_correction=0.1 * pair_reaches(bodies, body),
+        kept_push=np.zeros(count),
+    )

@@ -1,203 +1,13 @@
-"""One rod between two bodies: a circular arc of fixed length that bends and twists.
-
-Thesis 000, chapter 7. Bodies a and b hold the ends of the rod with frames whose first axes are its tangents t_a, t_b.
-With e from end to end, o = e / |e| and the bend psi between the tangents, six numbers describe a rod:
-
-    0     C_len    |e| - l0 sinc(psi / 2)                   eq. 7.9
-    1, 2  C_curve  t_b - (2 (t_a.o) o - t_a)                eq. 7.6, in the plane across t_b
-    3, 4  C_bend   psi n in the frame of a, minus at rest   n the axis of the bend
-    5     C_twist  the signed angle after transport, minus at rest
-
-Differs from the thesis: C_curve compares two unit vectors, so it has rank 2 and two rows here. Bend and twist are
-measured from what they were when the rod was made, and bend has a direction, so that any pose can be one of rest. The
-twist is the signed angle about t_b between frame b and frame a carried along the arc; eq. 7.12 is wrong, that is no
-difference of angles. The length's Jacobian knows of the bend.
-"""
+"""Rods in a step: masses and multipliers of their six rows, see `rod_shape_kernels`, and of their limits."""
 
 import numpy as np
 
 from jellycage.sim.maths.cholesky_kernels import factor_rows, solve_rows
 from jellycage.sim.maths.matrix3_array_kernels import product_form, times3
-from jellycage.sim.maths.quaternions_kernels import displace, matrix_of, product, rotate, rotated
-from jellycage.sim.rigid.joints_kernels import kept_share, softness
+from jellycage.sim.maths.quaternions_kernels import displace
+from jellycage.sim.rigid.rod_shape_kernels import ROWS, find_rod_errors, measure_rod
+from jellycage.sim.rigid.rows_kernels import LARGEST_CORRECTION, NEAR_LIMIT, kept_share, softness
 from jellycage.toolkit.compile_kernels import njit_called
-
-ROWS = 6
-NEAR_LIMIT = 1e-3  # [rad]
-MOST_PLACED = 0.2  # [rad] that one sweep corrects at once
-MOST_BENT = 3.1  # [rad]; an arc of half a turn and more has no direction
-
-
-@njit_called
-def cross(a, b, out):
-    """Cross product."""
-    x, y, z = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-    out[0], out[1], out[2] = x, y, z
-
-
-@njit_called
-def dot(a, b):
-    """Dot product."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@njit_called
-def sinc_half(psi):
-    """(sinc(psi / 2), its derivative / sin(psi)): the chord of an arc of length 1, and its slope, smooth at 0."""
-    half = 0.5 * psi
-    if psi < 1e-3:
-        return 1.0 - half * half / 6.0, -1.0 / 12.0 - 17.0 * psi * psi / 1440.0
-    chord = np.sin(half) / half
-    slope = (np.cos(half) - chord) / psi
-    return chord, slope / np.sin(psi)
-
-
-@njit_called
-def bend_factors(psi):
-    """(psi / sin(psi), 1 - psi / tan(psi))."""
-    if psi < 1e-3:
-        return 1.0 + psi * psi / 6.0, psi * psi / 3.0
-    return psi / np.sin(psi), 1.0 - psi / np.tan(psi)
-
-
-@njit_called
-def set_row(row, va, wa, wb, out_jacobian):
-    """A row of the Jacobian: by the velocity of a (that of b is the opposite), the spin of a and that of b."""
-    for k in range(3):
-        out_jacobian[row, k], out_jacobian[row, 6 + k] = va[k], -va[k]
-        out_jacobian[row, 3 + k], out_jacobian[row, 9 + k] = wa[k], wb[k]
-
-
-@njit_called
-def frame_axes(q, frame):
-    """The first two axes, in the world, of a frame in a body with orientation q, as six numbers."""
-    w, x, y, z = product(q, frame)
-    m = matrix_of(w, x, y, z)
-    return m[0], m[3], m[6], m[1], m[4], m[7]
-
-
-@njit_called
-def find_rod_errors(pa, qa, pb, qb, ends, frames, rest, out_error):
-    """The six numbers of a rod, see above; returns the bend psi [rad] and the twist [rad] since it was straight."""
-    ax, ay, az = rotated(qa, ends[0, 0], ends[0, 1], ends[0, 2])
-    bx, by, bz = rotated(qb, ends[1, 0], ends[1, 1], ends[1, 2])
-    ta0, ta1, ta2, ma0, ma1, ma2 = frame_axes(qa, frames[0])
-    tb0, tb1, tb2, mb0, mb1, mb2 = frame_axes(qb, frames[1])
-    o0, o1, o2 = pb[0] + bx - pa[0] - ax, pb[1] + by - pa[1] - ay, pb[2] + bz - pa[2] - az
-    length = max(np.sqrt(o0 * o0 + o1 * o1 + o2 * o2), 1e-12)
-    o0, o1, o2 = o0 / length, o1 / length, o2 / length
-    c0, c1, c2 = ta1 * tb2 - ta2 * tb1, ta2 * tb0 - ta0 * tb2, ta0 * tb1 - ta1 * tb0
-    sine, cosine = np.sqrt(c0 * c0 + c1 * c1 + c2 * c2), ta0 * tb0 + ta1 * tb1 + ta2 * tb2
-    psi = np.arctan2(sine, cosine)
-    chord, _ = sinc_half(min(psi, MOST_BENT))
-    out_error[0] = length - rest[0] * chord
-
-    # t_a mirrored at o, along two directions across t_b; the exact angle instead of its sine (section 6.6).
-    along = 2.0 * (ta0 * o0 + ta1 * o1 + ta2 * o2)
-    y0, y1, y2 = along * o0 - ta0, along * o1 - ta1, along * o2 - ta2
-    n0, n1, n2 = tb1 * mb2 - tb2 * mb1, tb2 * mb0 - tb0 * mb2, tb0 * mb1 - tb1 * mb0
-    first, second = mb0 * y0 + mb1 * y1 + mb2 * y2, n0 * y0 + n1 * y1 + n2 * y2
-    apart = np.sqrt(first * first + second * second)
-    angle = np.arctan2(apart, y0 * tb0 + y1 * tb1 + y2 * tb2)
-    scale = angle / apart if apart > 1e-12 else 1.0
-    out_error[1], out_error[2] = -scale * first, -scale * second
-
-    f, _ = bend_factors(min(psi, MOST_BENT))
-    k0, k1, k2 = ta1 * ma2 - ta2 * ma1, ta2 * ma0 - ta0 * ma2, ta0 * ma1 - ta1 * ma0
-    out_error[3] = f * (c0 * ma0 + c1 * ma1 + c2 * ma2) - rest[1]
-    out_error[4] = f * (c0 * k0 + c1 * k1 + c2 * k2) - rest[2]
-
-    # m_1 of a carried along the arc to b, by the turn that takes t_a to t_b.
-    share = (c0 * ma0 + c1 * ma1 + c2 * ma2) / (1.0 + cosine) if cosine > -0.999 else 0.0
-    r0 = c1 * ma2 - c2 * ma1 + cosine * ma0 + share * c0
-    r1 = c2 * ma0 - c0 * ma2 + cosine * ma1 + share * c1
-    r2 = c0 * ma1 - c1 * ma0 + cosine * ma2 + share * c2
-    twist = np.arctan2(
-        (r1 * mb2 - r2 * mb1) * tb0 + (r2 * mb0 - r0 * mb2) * tb1 + (r0 * mb1 - r1 * mb0) * tb2,
-        r0 * mb0 + r1 * mb1 + r2 * mb2,
-    )
-    since = twist - rest[3]
-    out_error[5] = since - 2.0 * np.pi * np.round(since / (2.0 * np.pi))
-    return psi, twist
-
-
-@njit_called
-def measure_rod(pa, qa, pb, qb, ends, frames, rest, work, out_error, out_jacobian):
-    """The six numbers of a rod (see above) and their Jacobian by the displacements of a and b: linear, angular, twice.
-
-    ends (2, 3): where the rod begins and ends in the bodies [m]. frames (2, 4): its frames there. rest (4,): length
-    [m], bend about the second and third axis of frame a [rad], twist [rad]. work (16, 3): room.
-    """
-    ra, rb, o, ta, tb, m1, m2, mb = work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7]  # fmt: skip
-    u, y, g, row_a, row_b, bent, moved = work[8], work[9], work[10], work[11], work[12], work[13], work[14]  # fmt: skip
-    psi, _ = find_rod_errors(pa, qa, pb, qb, ends, frames, rest, out_error)
-    rotate(qa, ends[0], ra)
-    rotate(qb, ends[1], rb)
-    ta[0], ta[1], ta[2], m1[0], m1[1], m1[2] = frame_axes(qa, frames[0])
-    tb[0], tb[1], tb[2], mb[0], mb[1], mb[2] = frame_axes(qb, frames[1])
-    cross(ta, m1, m2)
-    for k in range(3):
-        o[k] = pb[k] + rb[k] - pa[k] - ra[k]
-    length = max(np.sqrt(dot(o, o)), 1e-12)
-    for k in range(3):
-        o[k] /= length
-    cross(ta, tb, bent)
-    sine, cosine = np.sqrt(dot(bent, bent)), dot(ta, tb)
-
-    # Length.
-    _, slope = sinc_half(min(psi, MOST_BENT))
-    cross(ra, o, row_a)
-    cross(rb, o, row_b)
-    for k in range(3):
-        tilt = rest[0] * slope * bent[k]
-        row_a[k] = -row_a[k] + tilt
-        row_b[k] -= tilt
-        moved[k] = -o[k]
-    set_row(0, moved, row_a, row_b, out_jacobian)
-
-    # Curve: along m_b, then along the third axis of frame b.
-    along = dot(ta, o)
-    for row in range(1, 3):
-        if row == 1:
-            for k in range(3):
-                u[k] = mb[k]
-        else:
-            cross(tb, mb, u)
-        across = dot(u, o)
-        lean = 0.0
-        for k in range(3):
-            g[k] = 2.0 * (across * ta[k] + along * u[k])
-            lean += g[k] * o[k]
-        for k in range(3):
-            g[k] = (g[k] - lean * o[k]) / length
-            y[k] = 2.0 * across * o[k] - u[k]
-        cross(ra, g, row_a)
-        cross(ta, y, moved)
-        cross(rb, g, row_b)
-        for k in range(3):
-            row_a[k] -= moved[k]
-        cross(tb, u, moved)
-        for k in range(3):
-            row_b[k] = moved[k] - row_b[k]
-        set_row(row, g, row_a, row_b, out_jacobian)
-
-    # Bend: psi n = f (t_a x t_b), seen from a.
-    f, stretch = bend_factors(min(psi, MOST_BENT))
-    inverse = 1.0 / (sine * sine) if sine > 1e-9 else 0.0
-    for row in range(3, 5):
-        axis = m1 if row == 3 else m2
-        side, tip = dot(bent, axis), dot(tb, axis)
-        for k in range(3):
-            row_b[k] = f * (cosine * axis[k] - tip * ta[k]) + stretch * inverse * side * bent[k]
-            row_a[k], moved[k] = -row_b[k], 0.0
-        set_row(row, moved, row_a, row_b, out_jacobian)
-
-    # Twist.
-    for k in range(3):
-        row_b[k] = (ta[k] + tb[k]) / max(1.0 + cosine, 1e-3)
-        row_a[k], moved[k] = -row_b[k], 0.0
-    set_row(5, moved, row_a, row_b, out_jacobian)
-    return psi
 
 
 @njit_called
@@ -205,12 +15,14 @@ def prepare_rods(state, scratch, rods, h):
     """Jacobians and effective masses at the start of the step; applies the multipliers of the last one."""
     for r in range(rods.body.shape[0]):
         a, b = rods.body[r, 0], rods.body[r, 1]
-        if scratch.ease[a] + scratch.ease[b] == 0.0:
+        if scratch.inverse_mass[a] + scratch.inverse_mass[b] == 0.0:
             continue
-        pose = (state.p[a], state.q[a], state.p[b], state.q[b])
+        pa, qa, pb, qb = state.p[a], state.q[a], state.p[b], state.q[b]
+        ends, frames, rest, jacobian = rods.ends[r], rods.frames[r], rods.rest[r], rods.jacobian[r]
         psi = measure_rod(
-            *pose, rods.ends[r], rods.frames[r], rods.rest[r], scratch.work_rod, rods.error[r], rods.jacobian[r]
-        )  # fmt: skip
+            pa, qa, pb, qb, ends, frames, rest, scratch.work_rod, rods.error[r], jacobian
+        )
+        # Errors at the start of rows that hold, and by which limits are passed; large ones do not become velocity.
         for row in range(ROWS):
             # Springs have no error to get rid of.
             which = 0 if row < 5 else 1
@@ -222,20 +34,23 @@ def prepare_rods(state, scratch, rods, h):
         for row in range(1, ROWS + 2):
             angle = max(angle, abs(rods.start[r, row]))
         kept = max(
-            kept_share(abs(rods.start[r, 0]), rods.most_placed[r]), kept_share(angle, MOST_PLACED)
+            kept_share(abs(rods.start[r, 0]), rods.largest_correction[r]),
+            kept_share(angle, LARGEST_CORRECTION),
         )
-        scratch.is_off[0] |= kept > 0.0
+        scratch.has_large_error[0] |= kept > 0.0
         for row in range(ROWS + 2):
             rods.start[r, row] *= kept
-        _fill_spread(a, b, scratch, rods.jacobian[r], rods.spread[r])
+        # Effective mass J M^-1 J^T of all six rows, made symmetric since the inertia has a gyroscopic part.
+        _fill_response(a, b, scratch, rods.jacobian[r], rods.response[r])
         for row in range(ROWS):
             for column in range(row + 1):
                 total = 0.0
                 for k in range(12):
-                    total += rods.jacobian[r, row, k] * rods.spread[r, k, column]
-                    total += rods.jacobian[r, column, k] * rods.spread[r, k, row]
+                    total += rods.jacobian[r, row, k] * rods.response[r, k, column]
+                    total += rods.jacobian[r, column, k] * rods.response[r, k, row]
                 rods.mass[r, row, column] = 0.5 * total
         _soften(r, rods, h)
+        # Limits are single rows, about the axis of the bend and that of the twist.
         for row in range(2):
             twist = rods.jacobian[r, 5, 9:12]
             bend = rods.limit_axis[r, row]
@@ -243,16 +58,21 @@ def prepare_rods(state, scratch, rods, h):
                 bend[k] = twist[k]
             if row == 0:
                 _bend_axis(rods.error[r], rods.rest[r], rods.jacobian[r], bend)
-            ease = product_form(scratch.turn_mean[a], bend[0], bend[1], bend[2])
-            ease += product_form(scratch.turn_mean[b], bend[0], bend[1], bend[2])
-            rods.limit_mass[r, row] = 1.0 / ease if ease > 0.0 else 0.0
+            inverse_mass = product_form(
+                scratch.symmetric_inverse_inertia[a], bend[0], bend[1], bend[2]
+            )
+            inverse_mass += product_form(
+                scratch.symmetric_inverse_inertia[b], bend[0], bend[1], bend[2]
+            )
+            rods.limit_mass[r, row] = 1.0 / inverse_mass if inverse_mass > 0.0 else 0.0
             # What pushed in the last step does so still only at the limit.
             is_met = psi > rods.limit[r, 0] - NEAR_LIMIT
             if row == 1:
                 is_met = abs(rods.error[r, 5]) > rods.limit[r, 1] - NEAR_LIMIT
-            rods.limit_push[r, row] *= is_met and ease > 0.0
+            rods.limit_push[r, row] *= is_met and inverse_mass > 0.0
         factor_rows(rods.mass[r])
-        _push_rows(a, b, scratch, rods.spread[r], rods.push[r])
+        # Warm start.
+        _push_rows(a, b, scratch, rods.response[r], rods.push[r])
         for row in range(2):
             _push_limit(r, row, a, b, scratch, rods, rods.limit_push[r, row])
 
@@ -268,16 +88,15 @@ def _bend_axis(error, rest, jacobian, out):
 
 
 @njit_called
-def _fill_spread(a, b, scratch, jacobian, out):
+def _fill_response(a, b, scratch, jacobian, out):
     """M^-1 J^T: how both bodies are displaced by a unit impulse along each row, shape (12, 6)."""
     for row in range(ROWS):
         for side in range(2):
             i, at = (a, 0) if side == 0 else (b, 6)
             for k in range(3):
-                out[at + k, row] = scratch.ease[i] * jacobian[row, at + k]
-            x, y, z = times3(
-                scratch.turn_ease[i], jacobian[row, at + 3], jacobian[row, at + 4], jacobian[row, at + 5]
-            )  # fmt: skip
+                out[at + k, row] = scratch.inverse_mass[i] * jacobian[row, at + k]
+            turn = jacobian[row, at + 3 : at + 6]
+            x, y, z = times3(scratch.inverse_inertia[i], turn[0], turn[1], turn[2])
             out[at + 3, row], out[at + 4, row], out[at + 5, row] = x, y, z
 
 
@@ -296,29 +115,31 @@ def _soften(r, rods, h):
 
 
 @njit_called
-def solve_rods(state, scratch, rods, is_placing):
-    """One sweep over all rods: all rows of a rod at once, then its limits; see `joints_kernels` for is_placing."""
-    kept = 0.0 if is_placing else 1.0
+def solve_rods(state, scratch, rods, is_correcting):
+    """One sweep over all rods: all rows of a rod at once, then its limits; see `joints_kernels` for is_correcting."""
+    kept = 0.0 if is_correcting else 1.0
     qa, qb = scratch.work4[0], scratch.work4[1]
     pa, pb = scratch.work_rod[0], scratch.work_rod[1]
     for r in range(rods.body.shape[0]):
         a, b = rods.body[r, 0], rods.body[r, 1]
-        if scratch.ease[a] + scratch.ease[b] == 0.0:
+        if scratch.inverse_mass[a] + scratch.inverse_mass[b] == 0.0:
             continue
         error, push = rods.error[r], rods.push[r]
+        # Exact errors of where both bodies are by now (section 6.6).
         for k in range(3):
             pa[k] = state.p[a, k] + scratch.linear[a, k]
             pb[k] = state.p[b, k] + scratch.linear[b, k]
         displace(state.q[a], scratch.angular[a], qa)
         displace(state.q[b], scratch.angular[b], qb)
-        psi, twist = find_rod_errors(pa, qa, pb, qb, rods.ends[r], rods.frames[r], rods.rest[r], error)  # fmt: skip
+        ends, frames, rest = rods.ends[r], rods.frames[r], rods.rest[r]
+        psi, twist = find_rod_errors(pa, qa, pb, qb, ends, frames, rest, error)
         for row in range(ROWS):
             error[row] -= kept * rods.start[r, row]
         # Large errors are mended bit by bit.
-        most = rods.most_placed[r]
+        most = rods.largest_correction[r]
         error[0] = -min(max(error[0], -most), most)
         for row in range(1, 3):
-            error[row] = -min(max(error[row], -MOST_PLACED), MOST_PLACED)
+            error[row] = -min(max(error[row], -LARGEST_CORRECTION), LARGEST_CORRECTION)
         for row in range(3, ROWS):
             # (elastic C + viscous J d) / spring + compliance lambda, with viscous / spring = 1 - share.
             compliance, share = rods.soft[r, row - 3, 0], rods.soft[r, row - 3, 1]
@@ -327,23 +148,24 @@ def solve_rods(state, scratch, rods, is_placing):
                 turned = scratch.angular[b, k] - scratch.angular[a, k]
                 moved += rods.jacobian[r, row, 9 + k] * turned
             error[row] = -share * error[row] - (1.0 - share) * moved - compliance * push[row]
+        # All rows at once (section 7.6), then the limits.
         solve_rows(rods.mass[r], error)
         for row in range(ROWS):
             push[row] += error[row]
-        _push_rows(a, b, scratch, rods.spread[r], error)
+        _push_rows(a, b, scratch, rods.response[r], error)
         _limit_rod(r, a, b, scratch, rods, psi, twist, kept)
 
 
 @njit_called
-def _push_rows(a, b, scratch, spread, push):
+def _push_rows(a, b, scratch, response, push):
     """Displace both bodies by impulses (times the step) along the rows."""
     for k in range(3):
         la, ta, lb, tb = 0.0, 0.0, 0.0, 0.0
         for row in range(ROWS):
-            la += spread[k, row] * push[row]
-            ta += spread[3 + k, row] * push[row]
-            lb += spread[6 + k, row] * push[row]
-            tb += spread[9 + k, row] * push[row]
+            la += response[k, row] * push[row]
+            ta += response[3 + k, row] * push[row]
+            lb += response[6 + k, row] * push[row]
+            tb += response[9 + k, row] * push[row]
         scratch.linear[a, k] += la
         scratch.angular[a, k] += ta
         scratch.linear[b, k] += lb
@@ -355,14 +177,14 @@ def _limit_rod(r, a, b, scratch, rods, psi, twist, kept):
     """Bend at most so far, twist at most so far from none to either side."""
     push, beyond = rods.limit_push[r], rods.start[r, ROWS:]
     most = rods.limit[r, 0] + kept * beyond[0]
-    new = min(0.0, push[0] + rods.limit_mass[r, 0] * max(most - psi, -MOST_PLACED))
+    new = min(0.0, push[0] + rods.limit_mass[r, 0] * max(most - psi, -LARGEST_CORRECTION))
     if new != push[0]:
         _push_limit(r, 0, a, b, scratch, rods, new - push[0])
         push[0] = new
     away = twist - rods.rest[r, 3]
     away -= 2.0 * np.pi * np.round(away / (2.0 * np.pi))
     most = rods.limit[r, 1] + kept * beyond[1]
-    away = min(max(away, -most - MOST_PLACED), most + MOST_PLACED)
+    away = min(max(away, -most - LARGEST_CORRECTION), most + LARGEST_CORRECTION)
     high = push[1] + rods.limit_mass[r, 1] * (most - away)
     low = push[1] + rods.limit_mass[r, 1] * (-most - away)
     new = high if high < 0.0 else max(0.0, low)
@@ -377,7 +199,7 @@ def _push_limit(r, row, a, b, scratch, rods, push):
     axis = rods.limit_axis[r, row]
     for side in range(2):
         i, sign = (a, -push) if side == 0 else (b, push)
-        x, y, z = times3(scratch.turn_ease[i], sign * axis[0], sign * axis[1], sign * axis[2])
+        x, y, z = times3(scratch.inverse_inertia[i], sign * axis[0], sign * axis[1], sign * axis[2])
         scratch.angular[i, 0] += x
         scratch.angular[i, 1] += y
         scratch.angular[i, 2] += z
@@ -387,16 +209,16 @@ def _push_limit(r, row, a, b, scratch, rods, push):
 def keep_rod_pushes(rods, is_back, scale):
     """As `keep_joint_pushes` of joints."""
     for r in range(rods.body.shape[0]):
-        aside = rods.aside[r]
+        saved = rods.saved_push[r]
         if is_back:
             for row in range(ROWS):
-                rods.push[r, row] = aside[row]
-            rods.limit_push[r, 0], rods.limit_push[r, 1] = aside[ROWS], aside[ROWS + 1]
+                rods.push[r, row] = saved[row]
+            rods.limit_push[r, 0], rods.limit_push[r, 1] = saved[ROWS], saved[ROWS + 1]
             continue
         size = abs(rods.push[r, 0])
-        most = 2.0 * rods.usual[r] + scale * rods.weight[r]
+        most = 2.0 * rods.kept_push[r] + scale * rods.weight[r]
         s = most / size if size > most else 1.0
-        rods.usual[r] = s * size
+        rods.kept_push[r] = s * size
         for row in range(ROWS):
-            aside[row] = s * rods.push[r, row]
-        aside[ROWS], aside[ROWS + 1] = s * rods.limit_push[r, 0], s * rods.limit_push[r, 1]
+            saved[row] = s * rods.push[r, row]
+        saved[ROWS], saved[ROWS + 1] = s * rods.limit_push[r, 0], s * rods.limit_push[r, 1]

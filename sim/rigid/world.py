@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jellycage.sim.contact.convex.detection import detection_work, grown
+from jellycage.sim.contact.convex.detection import detection_work, grown, rigid_contacts
 from jellycage.sim.errors import SettingsError, SolverError
 from jellycage.sim.maths import quaternions
 from jellycage.sim.rigid.body import BodyArrays, RigidBody, RigidState
 from jellycage.sim.rigid.joints import JOINT_KEPT, Joint, joint_arrays
 from jellycage.sim.rigid.residuals import Residuals, residuals
 from jellycage.sim.rigid.rods import ROD_KEPT, Rod, rod_arrays
-from jellycage.sim.rigid.step_kernels import advance
+from jellycage.sim.rigid.step_kernels import RigidTables, advance
 from jellycage.sim.shapes import Shape
 from jellycage.sim.shapes.colliders import Collider, as_collider
 from jellycage.sim.shapes.cores import shape_arrays
@@ -58,23 +58,23 @@ class RigidSettings:
 class Scratch(NamedTuple):
     """Room for a step."""
 
-    ease: NDArray[np.float64]
+    inverse_mass: NDArray[np.float64]
     """Inverse masses [1/kg], 0 of what does not move, shape (n,)."""
-    turn_ease: NDArray[np.float64]
+    inverse_inertia: NDArray[np.float64]
     """Inverse inertias in the world, gyroscopic part included, shape (n, 3, 3)."""
-    turn_mean: NDArray[np.float64]
+    symmetric_inverse_inertia: NDArray[np.float64]
     """Their symmetric parts, of which effective masses are made, shape (n, 3, 3)."""
     linear: NDArray[np.float64]
     """Displacements [m], shape (n, 3)."""
     angular: NDArray[np.float64]
     """Displacements [rad], shape (n, 3)."""
-    swift_linear: NDArray[np.float64]
+    velocity_linear: NDArray[np.float64]
     """Displacements that velocities are made of [m], shape (n, 3)."""
-    swift_angular: NDArray[np.float64]
+    velocity_angular: NDArray[np.float64]
     """[rad], shape (n, 3)."""
     island: NDArray[np.int64]
-    calm: NDArray[np.float64]
-    is_off: NDArray[np.bool_]
+    island_slow_time: NDArray[np.float64]
+    has_large_error: NDArray[np.bool_]
     """Whether an error is too large to become velocity, shape (1,)."""
     work3: NDArray[np.float64]
     work4: NDArray[np.float64]
@@ -82,23 +82,24 @@ class Scratch(NamedTuple):
     work_rod: NDArray[np.float64]
 
 
-class Contacts(NamedTuple):
-    """Contacts of a step: what was found, then what the solver makes of it."""
-
-    body: NDArray[np.int64]
-    shape: NDArray[np.int64]
-    normal: NDArray[np.float64]
-    point: NDArray[np.float64]
-    gap: NDArray[np.float64]
-    arm: NDArray[np.float64]
-    tangent: NDArray[np.float64]
-    friction: NDArray[np.float64]
-    mass: NDArray[np.float64]
-    need: NDArray[np.float64]
-    local: NDArray[np.float64]
-    push: NDArray[np.float64]
-    usual: NDArray[np.float64]
-    key: NDArray[np.int64]
+def scratch_for(count: int) -> Scratch:
+    """Room for a step of so many bodies."""
+    return Scratch(
+        inverse_mass=np.zeros(count),
+        inverse_inertia=np.zeros((count, 3, 3)),
+        symmetric_inverse_inertia=np.zeros((count, 3, 3)),
+        linear=np.zeros((count, 3)),
+        angular=np.zeros((count, 3)),
+        velocity_linear=np.zeros((count, 3)),
+        velocity_angular=np.zeros((count, 3)),
+        island=np.zeros(count, np.int64),
+        island_slow_time=np.zeros(count),
+        has_large_error=np.zeros(1, bool),
+        work3=np.zeros((4, 3, 3)),
+        work4=np.zeros((6, 4)),
+        work6=np.zeros(6),
+        work_rod=np.zeros((16, 3)),
+    )
 
 
 class KeptPushes(NamedTuple):
@@ -119,18 +120,14 @@ class Led(NamedTuple):
     w: NDArray[np.float64]
 
 
-def room_for_contacts(count: int) -> tuple[Contacts, KeptPushes]:
-    """Arrays for so many contacts."""
-    zeros = np.zeros
-    return (
-        Contacts(
-            zeros((count, 2), np.int64), zeros((count, 2), np.int64), zeros((count, 3)),
-            zeros((count, 2, 3)), zeros(count), zeros((count, 2, 3)), zeros((count, 2, 3)),
-            zeros(count), zeros((count, 2)), zeros((count, 2)), zeros((count, 3)), zeros((count, 3)),
-            zeros(count), zeros(count, np.int64),
-        ),
-        KeptPushes(zeros(count, np.int64), zeros((count, 3)), zeros((count, 3)), zeros(count, bool)),
-    )  # fmt: skip
+def kept_pushes(room: int) -> KeptPushes:
+    """Room for the multipliers of so many contacts."""
+    return KeptPushes(
+        key=np.zeros(room, np.int64),
+        local=np.zeros((room, 3)),
+        push=np.zeros((room, 3)),
+        is_taken=np.zeros(room, bool),
+    )
 
 
 class RigidWorld:
@@ -138,7 +135,7 @@ class RigidWorld:
 
     Bodies are numbered as given; `colliders` are planes, spheres, boxes and capsules, which may move;
     `meshes` are static. Bodies that a joint or a rod connects do not collide with each other, nor do the pairs in
-    `strangers`.
+    `excluded_pairs`.
     """
 
     def __init__(
@@ -151,7 +148,7 @@ class RigidWorld:
         meshes: Sequence[StaticMesh] = (),
         gravity: ArrayLike = (0.0, 0.0, -9.81),
         settings: RigidSettings | None = None,
-        strangers: ArrayLike = (),
+        excluded_pairs: ArrayLike = (),
     ):
         self.settings = settings or RigidSettings()
         self.gravity = frozen(np.array(gravity, np.float64))
@@ -172,14 +169,10 @@ class RigidWorld:
         self.arrays = self._body_arrays(count)
         self.joints = joint_arrays(joints, self.state, self.arrays, self.world)
         self.rods = rod_arrays(rods, self.state, self.arrays, self.world)
-        self.scratch = Scratch(
-            np.zeros(count), *(np.zeros((count, 3, 3)) for _ in range(2)),
-            *(np.zeros((count, 3)) for _ in range(4)), np.zeros(count, np.int64), np.zeros(count),
-            np.zeros(1, bool), np.zeros((4, 3, 3)), np.zeros((6, 4)), np.zeros(6), np.zeros((16, 3)),
-        )  # fmt: skip
-        self.excluded = _pair_numbers(self.joints.body, self.rods.body, strangers, count)
+        self.scratch = scratch_for(count)
+        self.excluded = _pair_numbers(self.joints.body, self.rods.body, excluded_pairs, count)
         self.work = detection_work(self.shape_arrays, self.meshes)
-        self.contacts, self.kept = room_for_contacts(256)
+        self.contacts, self.kept = rigid_contacts(256), kept_pushes(256)
         self.counts = np.zeros(2, np.int64)
 
     def _start(self, count) -> RigidState:
@@ -209,7 +202,14 @@ class RigidWorld:
         np.maximum.at(reach, self.shape_arrays.body, self.shape_arrays.reach)
         least = np.ascontiguousarray(np.linalg.eigvalsh(inertia)[:, 0])
         return BodyArrays(
-            inverse_mass, inertia, inverse, least, friction, restitution, damping, reach
+            inverse_mass=inverse_mass,
+            inertia=inertia,
+            inverse_inertia=inverse,
+            least_inertia=least,
+            friction=friction,
+            restitution=restitution,
+            damping=damping,
+            reach=reach,
         )
 
     def step(self, dt: float) -> None:
@@ -221,6 +221,7 @@ class RigidWorld:
     def advance(self, dt: float, substeps: int) -> None:
         """Advance by dt [s] in a given number of substeps."""
         h, settings = dt / substeps, self.settings
+        sleep = settings.sleep_speed, settings.sleep_time
         if self.time == 0.0:
             # Velocities are those half-way through steps; those of the start are half a step on.
             self.state.v[: self.moving] -= 0.5 * h * self.gravity
@@ -228,10 +229,8 @@ class RigidWorld:
         led, done = self._led(h, substeps), 0
         while True:
             done = advance(
-                self.state, self.arrays, self.shape_arrays, self.meshes, self.joints, self.rods,
-                self.contacts, self.kept, self.counts, self.scratch, self.work, self.excluded, self.gravity,
-                led, self.moving, h, done, substeps, settings.iterations, MARGIN,
-                (settings.sleep_speed, settings.sleep_time),
+                self._tables(), led, self.gravity, self.moving,
+                h, done, substeps, settings.iterations, MARGIN, sleep,
             )  # fmt: skip
             if done == substeps:
                 break
@@ -240,25 +239,40 @@ class RigidWorld:
         if not (np.isfinite(self.state.p).all() and np.isfinite(self.state.q).all()):
             raise SolverError("rigid bodies: a position is no number; use more substeps")
 
+    def _tables(self) -> RigidTables:
+        return RigidTables(
+            state=self.state,
+            bodies=self.arrays,
+            shapes=self.shape_arrays,
+            meshes=self.meshes,
+            joints=self.joints,
+            rods=self.rods,
+            contacts=self.contacts,
+            kept=self.kept,
+            counts=self.counts,
+            scratch=self.scratch,
+            work=self.work,
+            excluded=self.excluded,
+        )
+
     def _rescale(self, h):
         """Make the multipliers of the last step fit a step of another length: they are forces times h^2."""
         if self.last_h > 0.0 and h != self.last_h:
             scale = (h / self.last_h) ** 2
             joints, rods = self.joints, self.rods
-            for array in (joints.push, joints.usual, rods.push):
+            for array in (joints.push, joints.kept_push, rods.push):
                 array *= scale
-            for array in (joints.swing[:, 3], joints.twist[:, 3], rods.limit_push, rods.usual):
+            for array in (joints.swing[:, 3], joints.twist[:, 3], rods.limit_push, rods.kept_push):
                 array *= scale
             self.kept.push[:] *= scale
         self.last_h = h
 
     def _grow(self):
         """Room for the contacts that the last step needed."""
-        pairs, contacts = self.work.needed
-        self.work, _ = grown(self.work, self.contacts)
-        if contacts > len(self.contacts.gap):
+        self.work, self.contacts = grown(self.work, self.contacts)
+        if len(self.contacts.gap) > len(self.kept.key):
             kept = self.kept
-            self.contacts, self.kept = room_for_contacts(int(contacts) * 3 // 2)
+            self.kept = kept_pushes(len(self.contacts.gap))
             for old, new in zip(kept, self.kept, strict=True):
                 new[: len(old)] = old
 
@@ -300,7 +314,7 @@ class RigidWorld:
         self.time, self.last_h = map(float, memory["time"])
         count = len(memory["contact_key"])
         if count > len(self.contacts.gap):
-            self.contacts, self.kept = room_for_contacts(count)
+            self.contacts, self.kept = rigid_contacts(count), kept_pushes(count)
         self.counts[:] = 0, count
         for part, owner, names in (
             ("state", self.state, RigidState._fields),

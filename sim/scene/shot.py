@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from jellycage.sim.export.bvh import write_bvh
 from jellycage.sim.export.frames import ExportMesh
-from jellycage.sim.ragdoll.motion import Motion, write_motion
+from jellycage.sim.ragdoll.motion import BoneMotion, write_motion
 from jellycage.sim.ragdoll.playback import motion_of
 from jellycage.sim.scene.scene import Scene
 from jellycage.sim.scene.state import SceneState
@@ -99,7 +99,7 @@ class Shot:
             result.append(v + np.cross(w, x - p))
         return result
 
-    def motion(self, number: int, poses: Poses) -> Motion:
+    def motion(self, number: int, poses: Poses) -> BoneMotion:
         """The bones of a ragdoll, its whole animation included.
 
         poses: locations (f, n, 3) [m] and rotations (f, n, 4) at the frames so far.
@@ -109,7 +109,7 @@ class Shot:
         start = doll.transition - self.frames[0]
         locations, rotations = (part[start:, own] for part in poses)
         if not len(locations):
-            return Motion(
+            return BoneMotion(
                 names=character.names,
                 fps=character.fps,
                 frames=character.frames,
@@ -120,7 +120,7 @@ class Shot:
 
 
 def write_motion_file(
-    doll: RagdollSurface, motion: Motion, path: Path, *, up_axis: str | None = None
+    doll: RagdollSurface, motion: BoneMotion, path: Path, *, up_axis: str | None = None
 ) -> None:
     """Write the bones of a ragdoll as .bvh, y up if nothing else is said, or as .json, which is always in the world."""
     if path.suffix.lower() == ".bvh":

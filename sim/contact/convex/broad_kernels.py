@@ -26,8 +26,9 @@ def speed_of(v):
 
 
 @njit_called
-def sweep_bounds(p, v, w, dt, margin, shapes, turned, out_low, out_high):
+def sweep_bounds(poses, dt, margin, shapes, turned, out_low, out_high):
     """Bounds of every convex shape over the step, grown by the margin [m]."""
+    p, v, w = poses.p, poses.v, poses.w
     for s in range(shapes.body.shape[0]):
         body = shapes.body[s]
         spin = speed_of(w[body]) * shapes.reach[s] * dt
@@ -94,8 +95,10 @@ def may_collide(a, b, body_count, dynamic_count, is_asleep, excluded):
 
 
 @njit_called
-def sweep_pairs(low, high, order, shapes, body_count, dynamic_count, is_asleep, excluded, out):
+def sweep_pairs(poses, dynamic_count, excluded, shapes, work, out):
     """Pairs of convex shapes whose bounds meet, the smaller number first; returns how many, perhaps more than fit."""
+    low, high, order = work.low, work.high, work.order
+    body_count, is_asleep = poses.p.shape[0], poses.is_asleep
     axis = widest_axis(low, high)
     sort_along(low, axis, order)
     y, z = (axis + 1) % 3, (axis + 2) % 3
@@ -149,13 +152,10 @@ def sort_pairs(found, count, start, out_pairs):
 
 
 @njit_called
-def find_pairs(p, v, w, dt, margin, dynamic_count, is_asleep, excluded, shapes, work):
+def find_pairs(poses, dt, margin, dynamic_count, excluded, shapes, work):
     """Pairs of convex shapes that may touch during the step, in order; returns how many, perhaps more than fit."""
-    sweep_bounds(p, v, w, dt, margin, shapes, work.turned, work.low, work.high)
-    count = sweep_pairs(
-        work.low, work.high, work.order, shapes, p.shape[0], dynamic_count, is_asleep, excluded,
-        work.found,
-    )  # fmt: skip
+    sweep_bounds(poses, dt, margin, shapes, work.turned, work.low, work.high)
+    count = sweep_pairs(poses, dynamic_count, excluded, shapes, work, work.found)
     if count <= work.pairs.shape[0]:
         sort_pairs(work.found, count, work.pair_start, work.pairs)
     return count

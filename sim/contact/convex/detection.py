@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jellycage.sim.contact.convex.detection_kernels import find_contacts
+from jellycage.sim.contact.convex.detection_kernels import BodyPoses, find_contacts
 from jellycage.sim.contact.convex.manifold_kernels import MOST_CORNERS
 from jellycage.sim.shapes.cores import ShapeArrays
 from jellycage.sim.shapes.static_mesh import MeshArrays
@@ -14,8 +14,8 @@ NO_PAIRS = np.zeros(0, np.int64)
 """For `excluded`: every body may meet every other."""
 
 
-class ContactArrays(NamedTuple):
-    """Contacts at the start of a step, room for c of them."""
+class RigidContacts(NamedTuple):
+    """Contacts of a step, room for c of them: what was found, then what a solver makes of it."""
 
     body: NDArray[np.int64]
     """First and second body, shape (c, 2); -1: the world, for static meshes."""
@@ -24,9 +24,27 @@ class ContactArrays(NamedTuple):
     normal: NDArray[np.float64]
     """Unit vector from the first body to the second, shape (c, 3)."""
     point: NDArray[np.float64]
-    """In the world, on the surface of each body [m], shape (c, 2, 3)."""
+    """In the world at the start of the step, on the surface of each body [m], shape (c, 2, 3)."""
     gap: NDArray[np.float64]
     """normal . (point 1 - point 0), negative where bodies overlap [m], shape (c,)."""
+    arm: NDArray[np.float64]
+    """From the centre of each body to where it is pushed [m], shape (c, 2, 3)."""
+    local: NDArray[np.float64]
+    """The arm of the first body in its own frame [m], by which a contact is known again, shape (c, 3)."""
+    tangent: NDArray[np.float64]
+    """Two unit vectors across the normal, shape (c, 2, 3)."""
+    friction: NDArray[np.float64]
+    """Coulomb's coefficient, shape (c,)."""
+    mass: NDArray[np.float64]
+    """Effective mass along the normal and across it [kg], shape (c, 2)."""
+    target: NDArray[np.float64]
+    """Least displacement along the normal, without and with what takes overlaps apart [m], shape (c, 2)."""
+    push: NDArray[np.float64]
+    """Multipliers along the normal and the tangents, shape (c, 3)."""
+    kept_push: NDArray[np.float64]
+    """Multiplier along the normal that the last step kept, shape (c,)."""
+    key: NDArray[np.int64]
+    """Number of the pair of shapes, rising, shape (c,)."""
 
 
 class DetectionWork(NamedTuple):
@@ -72,14 +90,23 @@ class DetectionWork(NamedTuple):
     """Nodes of the tree of triangles that are still to be looked at, shape (64,)."""
 
 
-def contact_arrays(room: int = 256) -> ContactArrays:
+def rigid_contacts(room: int = 256) -> RigidContacts:
     """Room for contacts."""
-    return ContactArrays(
+    return RigidContacts(
         body=np.zeros((room, 2), np.int64),
         shape=np.zeros((room, 2), np.int64),
         normal=np.zeros((room, 3)),
         point=np.zeros((room, 2, 3)),
         gap=np.zeros(room),
+        arm=np.zeros((room, 2, 3)),
+        local=np.zeros((room, 3)),
+        tangent=np.zeros((room, 2, 3)),
+        friction=np.zeros(room),
+        mass=np.zeros((room, 2)),
+        target=np.zeros((room, 2)),
+        push=np.zeros((room, 3)),
+        kept_push=np.zeros(room),
+        key=np.zeros(room, np.int64),
     )
 
 
@@ -110,7 +137,7 @@ def detection_work(shapes: ShapeArrays, meshes: MeshArrays, room: int = 256) -> 
     )
 
 
-def grown(work: DetectionWork, out: ContactArrays) -> tuple[DetectionWork, ContactArrays]:
+def grown(work: DetectionWork, out: RigidContacts) -> tuple[DetectionWork, RigidContacts]:
     """Both with room for what the last call of `find_contacts` needed, and half as much again."""
     pairs, contacts = (int(needed) * 3 // 2 for needed in work.needed)
     if work.needed[0] > len(work.pairs):
@@ -118,7 +145,7 @@ def grown(work: DetectionWork, out: ContactArrays) -> tuple[DetectionWork, Conta
             found=np.zeros((pairs, 2), np.int64), pairs=np.zeros((pairs, 2), np.int64)
         )
     if work.needed[1] > len(out.gap):
-        out = contact_arrays(contacts)
+        out = rigid_contacts(contacts)
     return work, out
 
 
@@ -127,15 +154,14 @@ class Detector:
 
     def __init__(self, shapes: ShapeArrays, meshes: MeshArrays, excluded: NDArray = NO_PAIRS):
         self.shapes, self.meshes, self.excluded = shapes, meshes, np.sort(excluded)
-        self.work, self.out = detection_work(shapes, meshes), contact_arrays()
+        self.work, self.out = detection_work(shapes, meshes), rigid_contacts()
 
-    def find(self, p, q, v, w, dt, margin, dynamic_count, is_asleep) -> ContactArrays:
-        """Contacts that may be met in a step, as views of the room that the next call overwrites."""
+    def find(self, poses: BodyPoses, dt: float, margin: float, dynamic_count: int) -> RigidContacts:
+        """Contacts that may be met in a step, see `find_contacts`, as views of room that the next call overwrites."""
         while True:
             count = find_contacts(
-                *(p, q, v, w, dt, margin, dynamic_count, is_asleep, self.excluded),
-                *(self.shapes, self.meshes, self.work, self.out),
-            )
+                poses, dt, margin, dynamic_count, self.excluded, self.shapes, self.meshes, self.work, self.out
+            )  # fmt: skip
             if 0 <= count <= len(self.out.gap):
-                return ContactArrays(*(array[:count] for array in self.out))
+                return RigidContacts(*(array[:count] for array in self.out))
             self.work, self.out = grown(self.work, self.out)

@@ -119,6 +119,7 @@ def reduce_simplex(simplex, count, before):
     """
     k = count - 1
     x, y, z = simplex[k, 0], simplex[k, 1], simplex[k, 2]
+    # The newest corner alone, edges from it, triangles with it.
     best, kept, first, second, s, t = x * x + y * y + z * z, 1, -1, -1, 0.0, 0.0
     for i in range(k):
         squared, share = nearest_edge(simplex, k, i)
@@ -187,6 +188,7 @@ def closest_of_cores(a, a0, a1, b, b0, b1, ox, oy, oz, simplex, out_near):
         x = 1.0
     squared, size, count = np.inf, 0.0, 0
     for _ in range(STEPS):
+        # Corner of the difference b - a that is furthest towards the origin; none nearer than what is known: done.
         i, j = furthest(a, a0, a1, x, y, z), furthest(b, b0, b1, -x, -y, -z)
         wx, wy, wz = b[j, 0] + ox - a[i, 0], b[j, 1] + oy - a[i, 1], b[j, 2] + oz - a[i, 2]
         if count > 0 and squared - (x * wx + y * wy + z * wz) <= PROGRESS * squared:
@@ -205,6 +207,7 @@ def closest_of_cores(a, a0, a1, b, b0, b1, ox, oy, oz, simplex, out_near):
             return 0.0
         count, squared = kept, nearest
         x, y, z = simplex_direction(simplex, count)
+    # Shares of the corners of the simplex give the points on both cores.
     for c in range(3):
         out_near[0, c] = out_near[1, c] = 0.0
         for i in range(count):

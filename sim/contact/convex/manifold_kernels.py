@@ -160,7 +160,8 @@ def clip_lines(a, b, x, y, z, aside, out_a, out_b):
     start = mx * rx + my * ry + mz * rz
     low = max(min(0.0, along_a), min(start, start + along_b))
     high = min(max(0.0, along_a), max(start, start + along_b))
-    # How far b is to the side of a, and how that grows along m.
+    # The part [low, high] of m that both cover is cut to where they are near each other: how far b is to the side of a,
+    # and how that grows along m.
     slope_b = (kx * vx + ky * vy + kz * vz) / along_b
     slope = slope_b - (kx * ux + ky * uy + kz * uz) / along_a
     side = kx * rx + ky * ry + kz * rz - slope_b * start
@@ -171,6 +172,7 @@ def clip_lines(a, b, x, y, z, aside, out_a, out_b):
         return 0
     if high - low < 1e-3 * min(length_a, length_b):
         return 0
+    # Both ends of that part, on a and on b.
     for end in range(2):
         at = low if end == 0 else high
         s, t = at / along_a, (at - start) / along_b
@@ -182,12 +184,13 @@ def clip_lines(a, b, x, y, z, aside, out_a, out_b):
 
 
 @njit_called
-def cut_features(a, a_count, b, b_count, x, y, z, closeness, aside, spare, onto):
-    """Cut features of two cores with each other: rows of a and b become pairs of points; returns how many.
+def cut_features(work, a_count, b_count, x, y, z, closeness, aside):
+    """Cut features of two cores with each other: rows of both become pairs of points; returns how many.
 
     The direction runs from core a to core b. closeness, aside [m]: see `clip_behind`, `clip_lines`. 0: a corner is all
     there is, or nothing lies over each other.
     """
+    a, b, spare, onto = work.features_a, work.features_b, work.spare, work.onto
     if a_count < 3 and b_count < 3:
         if a_count < 2 or b_count < 2:
             return 0
@@ -311,14 +314,17 @@ def choose_four(a, b, gap, count, x, y, z, size):
     """
     if count <= MOST_POINTS:
         return count
+    # The deepest.
     deepest, px, py, pz = np.inf, 0.0, 0.0, 0.0
     for i in range(count):
         deepest = min(deepest, gap[i])
         px, py, pz = px + a[i, 0] / count, py + a[i, 1] / count, pz + a[i, 2] / count
     best = furthest_pair(a, gap, 0, count, px, py, pz, x, y, z, deepest + BETTER * size)
     swap_pairs(a, b, gap, 0, best)
+    # The furthest from it.
     best = furthest_pair(a, gap, 1, count, a[0, 0], a[0, 1], a[0, 2], x, y, z, np.inf)
     swap_pairs(a, b, gap, 1, best)
+    # The one that spans the largest triangle with both.
     nothing = BETTER * BETTER * size * size
     best, most, turn = -1, nothing, 1.0
     for i in range(2, count):
@@ -328,6 +334,7 @@ def choose_four(a, b, gap, count, x, y, z, size):
     if best < 0:
         return 2
     swap_pairs(a, b, gap, 2, best)
+    # The one that adds most to that triangle.
     best, most = -1, nothing
     for i in range(3, count):
         # What it adds to the triangle, over the side that it lies beyond.

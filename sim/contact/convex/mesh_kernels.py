@@ -12,8 +12,9 @@ from jellycage.sim.shapes.kinds_kernels import FLAT_EDGE, LEAF, OPEN_EDGE
 from jellycage.toolkit.compile_kernels import njit_called
 
 LEANING = 1e-6  # sine of the angle by which a normal may lean without being looked at
-KEPT, FLATTENED, LIFTED, LEFT = 0, 1, 2, 3
-"""What became of a normal: nothing, put upright at a flat edge, at a concave one, left to the neighbour."""
+KEPT, FLATTENED, LIFTED, LEFT, CROSSED = 0, 1, 2, 3, 4
+"""What became of a normal: nothing, put upright at a flat edge, at a concave one, left to the neighbour; or it is a way
+out of a triangle that the shape crosses."""
 
 
 @njit_called
@@ -75,6 +76,7 @@ def settle_normal(meshes, t, side, x, y, z):
         side * meshes.normals[t, 2],
     )
     state, flattened, has_leant = KEPT, 0, False
+    # Twice: what is straightened at one edge may lean over another.
     for _ in range(2):
         for e in range(3):
             ox, oy, oz = meshes.outward[t, e, 0], meshes.outward[t, e, 1], meshes.outward[t, e, 2]
@@ -86,10 +88,12 @@ def settle_normal(meshes, t, side, x, y, z):
             if fold == OPEN_EDGE:
                 continue
             if fold * side > 0.0:
+                # Convex: as far as the neighbour's normal.
                 ax, ay, az = meshes.across[t, e, 0], meshes.across[t, e, 1], meshes.across[t, e, 2]
                 if x * ax + y * ay + z * az > LEANING:
                     return LEFT, ux, uy, uz
                 continue
+            # Flat or concave: not at all.
             state = max(state, FLATTENED if fold == FLAT_EDGE else LIFTED)
             flattened |= 1 << e
             x, y, z = x - lean * ox, y - lean * oy, z - lean * oz
@@ -125,9 +129,11 @@ def part_from_triangle(shapes, turned, normals, s, triangle, meshes, t, side, ou
     """
     first, last = shapes.point_start[s], shapes.point_start[s + 1]
     x, y, z = side * meshes.normals[t, 0], side * meshes.normals[t, 1], side * meshes.normals[t, 2]
+    # Out along the normal of the triangle.
     best = gap_along(turned, first, last, triangle, x, y, z)
     i = furthest(turned, first, last, -x, -y, -z)
     px, py, pz = turned[i, 0], turned[i, 1], turned[i, 2]
+    # Along the normal of a face of the core, if the triangle may have it.
     for f in range(shapes.face_start[s], shapes.face_start[s + 1]):
         nx, ny, nz = -normals[f, 0], -normals[f, 1], -normals[f, 2]
         if settle_normal(meshes, t, side, nx, ny, nz)[0] != KEPT:
@@ -150,6 +156,7 @@ def part_from_triangle(shapes, turned, normals, s, triangle, meshes, t, side, ou
         side * meshes.normals[t, 1],
         side * meshes.normals[t, 2],
     )
+    # Across an edge of the core and one of the triangle that is convex or open.
     for h in range(shapes.edge_start[s], shapes.edge_start[s + 1]):
         i, j = shapes.edges[h, 0], shapes.edges[h, 1]
         ex, ey, ez = (
@@ -174,6 +181,7 @@ def part_from_triangle(shapes, turned, normals, s, triangle, meshes, t, side, ou
             if gap > best * (1.0 - 1e-9):
                 best = gap
                 x, y, z = nx, ny, nz
+                # Where the two lines are nearest: along (n . n) = (r x v) . n.
                 rx, ry, rz = a[0] - turned[i, 0], a[1] - turned[i, 1], a[2] - turned[i, 2]
                 cx, cy, cz = ry * vz - rz * vy, rz * vx - rx * vz, rx * vy - ry * vx
                 along = (cx * nx + cy * ny + cz * nz) / (scale * nn)

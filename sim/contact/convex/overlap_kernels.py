@@ -54,6 +54,7 @@ def part_by_edges(shapes, turned, normals, a, b, ox, oy, oz, best, out_near):
         ux, uy, uz = turned[k, 0] - ax, turned[k, 1] - ay, turned[k, 2] - az
         uu = ux * ux + uy * uy + uz * uz
         for h in range(shapes.edge_start[b], shapes.edge_start[b + 1]):
+            # Only edges whose arcs on the Gauss map cross make a face of the difference (Gregorius 2013).
             p, q = shapes.edges[h, 2], shapes.edges[h, 3]
             if not is_crossed(normals, p, q, ux, uy, uz):
                 continue

@@ -4,7 +4,7 @@ import numpy as np
 
 from jellycage.sim.ragdoll.bones import BoneEntry
 from jellycage.sim.ragdoll.character import Character, Skin
-from jellycage.sim.ragdoll.motion import Motion
+from jellycage.sim.ragdoll.motion import BoneMotion
 
 
 def random_turns(rng, *shape):
@@ -72,7 +72,7 @@ def hierarchic_motion(character, seed, frame_count=6):
         else:
             arm = character.rest_head[at] - character.rest_head[above]
             location[:, at] = location[:, above] + matrices[:, above] @ arm
-    return Motion(
+    return BoneMotion(
         names=character.names,
         fps=30.0,
         frames=np.arange(5, 5 + frame_count),

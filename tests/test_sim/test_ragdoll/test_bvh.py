@@ -10,7 +10,7 @@ from random_characters import hierarchic_motion, matrices_of, random_character, 
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.export.bvh import angles_of, write_bvh
 from jellycage.sim.ragdoll.humanoid import humanoid
-from jellycage.sim.ragdoll.motion import Motion
+from jellycage.sim.ragdoll.motion import BoneMotion
 
 Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 
@@ -57,7 +57,7 @@ def test_a_bone_that_leaves_its_parent_gets_its_position(tmp_path):
 
 def test_poses_without_any_order_come_back(tmp_path):
     character = random_character(5, bone_count=30, frame_count=10)
-    motion = Motion(
+    motion = BoneMotion(
         names=character.names,
         fps=character.fps,
         frames=character.frames,
@@ -77,7 +77,7 @@ def test_z_may_be_up(tmp_path):
 
 def test_the_walker_needs_only_angles_below_its_hips(tmp_path):
     character = humanoid(8)
-    motion = Motion(
+    motion = BoneMotion(
         names=character.names[::-1],
         fps=character.fps,
         frames=character.frames,

@@ -8,12 +8,12 @@ import pytest
 from random_characters import random_turns
 
 from jellycage.sim.errors import SceneError
-from jellycage.sim.ragdoll.motion import Motion, read_motion, write_motion
+from jellycage.sim.ragdoll.motion import BoneMotion, read_motion, write_motion
 
 
 def random_motion(seed, names=("hips", "背骨", 'a "b"'), frame_count=5):
     rng = np.random.default_rng(seed)
-    return Motion(
+    return BoneMotion(
         names=names,
         fps=29.97,
         frames=np.arange(1001, 1001 + frame_count),

@@ -14,14 +14,9 @@ from jellycage.sim.maths.quaternions_kernels import (
     turn_vector,
 )
 from jellycage.sim.rigid.body import RigidBody
+from jellycage.sim.rigid.joint_angles_kernels import angle_errors, swing_angle, twist_angle
 from jellycage.sim.rigid.joints import WORLD, Ball, ConeTwist, Fixed, Hinge
-from jellycage.sim.rigid.joints_kernels import (
-    angle_errors,
-    point_gap,
-    prepare_joints,
-    swing_angle,
-    twist_angle,
-)
+from jellycage.sim.rigid.joints_kernels import point_gap, prepare_joints
 from jellycage.sim.rigid.motion_kernels import predict_motion
 from jellycage.sim.rigid.world import RigidSettings, RigidWorld
 from jellycage.sim.shapes.shapes import Box, Capsule
@@ -230,7 +225,7 @@ def chain(links, settings):
     ]
     joints = [Ball(a=i - 1 if i else WORLD, b=i, point=(length * i, 0, 0)) for i in range(links)]
     pairs = [(a, b) for b in range(links) for a in range(b)]
-    return RigidWorld(bodies, joints, settings=settings, strangers=pairs)
+    return RigidWorld(bodies, joints, settings=settings, excluded_pairs=pairs)
 
 
 def test_a_chain_keeps_its_energy_for_ten_seconds():

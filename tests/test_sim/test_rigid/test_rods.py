@@ -15,7 +15,7 @@ from jellycage.sim.maths.quaternions_kernels import (
     turn_vector,
     unrotate,
 )
-from jellycage.sim.rigid.rods_kernels import measure_rod
+from jellycage.sim.rigid.rod_shape_kernels import measure_rod
 from jellycage.toolkit.compile_kernels import njit
 
 BENDS = (0.0, 1e-9, 1e-4, 1e-3, 0.01, 0.5, 1.5, 2.8)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from core_oracles import Scene, random_quaternion, random_shape
 
-from jellycage.sim.contact.convex.detection import contact_arrays, detection_work
-from jellycage.sim.contact.convex.detection_kernels import thin_out
+from jellycage.sim.contact.convex.contact_table_kernels import thin_out
+from jellycage.sim.contact.convex.detection import detection_work, rigid_contacts
 from jellycage.sim.contact.convex.mesh_kernels import find_triangles
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.rigid.body import RigidBody
@@ -184,7 +184,7 @@ def test_what_rests_in_a_groove_of_60_degrees_stays(name):
 def test_four_contacts_are_left_of_each_normal(degrees, kept):
     """Of eight at the corners of two squares, in turns, whose normals differ by an angle."""
     angle, square = np.radians(degrees), [(1, 0), (0, 1), (-1, 0), (0, -1)]
-    out, work = contact_arrays(8), detection_work(shape_arrays([[Sphere(1.0)]]), mesh_arrays([]))
+    out, work = rigid_contacts(8), detection_work(shape_arrays([[Sphere(1.0)]]), mesh_arrays([]))
     for i in range(8):
         out.normal[i] = (0.0, np.sin(angle), np.cos(angle)) if i % 2 else (0.0, 0.0, 1.0)
         out.point[i] = (*square[i // 2], 0.0) if i % 2 else (*np.multiply(2, square[i // 2]), 0.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from core_oracles import GROUND, KINDS, Scene, random_quaternion, random_shape
 
-from jellycage.sim.contact.convex.detection import contact_arrays, detection_work
+from jellycage.sim.contact.convex.detection import detection_work, rigid_contacts
 from jellycage.sim.contact.convex.detection_kernels import find_contacts
 from jellycage.sim.shapes.shapes import Box, Capsule, Sphere
 from jellycage.toolkit.compile_kernels import njit
@@ -112,29 +112,25 @@ def test_little_room_is_asked_for_and_made():
     roomy = scene.contacts(margin=0.01)
     assert len(roomy.gap) == 4 * 11 + 4 * 12
     detector = scene.detector
-    detector.work, detector.out = detection_work(scene.shapes, scene.meshes, 1), contact_arrays(1)
-    state = (scene.p, scene.q, scene.v, scene.w, 0.0, 0.01, 12, scene.is_asleep)
+    detector.work, detector.out = detection_work(scene.shapes, scene.meshes, 1), rigid_contacts(1)
     rest = (detector.excluded, scene.shapes, scene.meshes, detector.work, detector.out)
-    assert find_contacts(*state, *rest) == -1
+    assert find_contacts(scene.poses(), 0.0, 0.01, 12, *rest) == -1
     tight = scene.contacts(margin=0.01)
     for one, other in zip(roomy, tight, strict=True):
         assert np.array_equal(one, other)
 
 
 @njit
-def counted_in_a_kernel(p, q, v, w, dt, margin, count, asleep, excluded, shapes, meshes, work, out):
-    return 2 * find_contacts(
-        p, q, v, w, dt, margin, count, asleep, excluded, shapes, meshes, work, out
-    )
+def counted_in_a_kernel(poses, dt, margin, count, excluded, shapes, meshes, work, out):
+    return 2 * find_contacts(poses, dt, margin, count, excluded, shapes, meshes, work, out)
 
 
 def test_a_kernel_can_call_it():
     scene = Scene([[Sphere(1.0)], [Sphere(1.0)]])
     scene.p[1, 0] = 1.9
     detector = scene.detector
-    state = (scene.p, scene.q, scene.v, scene.w, 0.0, 0.01, 2, scene.is_asleep)
     rest = (detector.excluded, scene.shapes, scene.meshes, detector.work, detector.out)
-    assert counted_in_a_kernel(*state, *rest) == 2
+    assert counted_in_a_kernel(scene.poses(), 0.0, 0.01, 2, *rest) == 2
 
 
 def test_bodies_without_shapes_meet_nothing():
