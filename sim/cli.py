@@ -321,7 +321,7 @@ def _run(context, console: Console, scene, options) -> dict[str, Any]:
 
     job = _job(context, scene, options)
     job.check()
-    helpers = [start_warm_up(element) for element in sorted(job.elements)]
+    helpers = [start_warm_up(kind, pictures=bool(job.preview)) for kind in sorted(job.elements)]
     try:
         with progress_of(console) as progress:
             facts = run_job(job, BakeProgress(console, progress), helpers=helpers)

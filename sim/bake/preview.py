@@ -14,7 +14,7 @@ from jellycage.sim.scene.build import Shot
 from jellycage.sim.shapes.colliders import Box, Capsule, Collider, Plane, Sphere
 from jellycage.sim.shapes.static_mesh import StaticMesh
 from jellycage.toolkit.picture.camera import camera_around
-from jellycage.toolkit.picture.gif_file import write_gif
+from jellycage.toolkit.picture.gif_file import pillow, write_gif
 from jellycage.toolkit.picture.picture import Shape, contact_sheet, render, write_png
 
 COLOURS = ((0.78, 0.055, 0.030), (0.10, 0.32, 0.75), (0.10, 0.55, 0.18), (0.85, 0.45, 0.05))
@@ -25,9 +25,11 @@ MOST_GIF_FPS = 25.0  # viewers play no faster
 
 
 def check_preview(path: Path) -> None:
-    """Stop before the work if the name says neither PNG nor GIF."""
+    """Stop before the work if the name says neither PNG nor GIF, or what writes GIFs is missing."""
     if path.suffix.lower() not in (".png", ".gif"):
         raise SettingsError(f"{path}: a preview ends in .png or .gif; rename it")
+    if path.suffix.lower() == ".gif":
+        pillow()
 
 
 @dataclass(frozen=True, eq=False)
