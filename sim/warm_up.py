@@ -46,9 +46,9 @@ def compile_export() -> None:
 
 def compile_pictures() -> None:
     """Draw one triangle."""
-    from jellycage.toolkit.picture.picture import Shape, render
+    from jellycage.toolkit.picture.picture import Drawn, render
 
-    render([Shape(CORNERS[:3], np.array([[0, 1, 2]]))], width=64, height=48)
+    render([Drawn(CORNERS[:3], np.array([[0, 1, 2]]))], width=64, height=48)
 
 
 def start_warm_up(element: str, *, pictures: bool = False) -> subprocess.Popen | None:

@@ -97,15 +97,15 @@ def cast_in_tet(
 
 @njit_borrowing
 def cast_with(
-    solid, origins, directions, limits, keep_all, ray, axes, slab, todo, enter, slabs, shift,
+    posed, origins, directions, limits, keep_all, ray, axes, slab, todo, enter, slabs, shift,
     factors, shifts, first, last, entry, out_start, out_hits, out_triangle,
 ):  # fmt: skip
     """`cast` with room for a prepared ray and tet, and for what waits in both hierarchies."""
-    tree, dops = solid.tet_tree, solid.dops
+    tree, dops = posed.tet_tree, posed.dops
     inner = tree.shape[0]
-    nodes, tets, inverses, conditions = solid.nodes, solid.tets, solid.inverses, solid.conditions
-    triangles, vertices = solid.triangles, solid.vertices
-    patch_start, triangle_start = solid.tet_patch_start, solid.patch_triangle_start
+    nodes, tets, inverses, conditions = posed.nodes, posed.tets, posed.inverses, posed.conditions
+    triangles, vertices = posed.triangles, posed.vertices
+    patch_start, triangle_start = posed.tet_patch_start, posed.patch_triangle_start
     found = 0
     for r in range(origins.shape[0]):
         limit, row = limits[r], -1
@@ -159,7 +159,7 @@ def cast_with(
 
 
 @njit
-def cast(solid, origins, directions, limits, keep_all, out_start, out_hits, out_triangle):
+def cast(posed, origins, directions, limits, keep_all, out_start, out_hits, out_triangle):
     """Cast rays; out_hits (h, 4): parameter and corner weights of hits, out_triangle (h,).
 
     With keep_all: hits of ray r are rows out_start[r] to out_start[r + 1], by parameter and then by triangle; returns
@@ -167,13 +167,13 @@ def cast(solid, origins, directions, limits, keep_all, out_start, out_hits, out_
     """
     # Indices without a sign, so that none is tested for counting from the end.
     ray, axes, slab = np.empty(10), np.empty(3, np.uint32), np.empty((3, AXIS_COUNT))
-    todo = np.empty(solid.tets.shape[0] + 1, np.uint32)
+    todo = np.empty(posed.tets.shape[0] + 1, np.uint32)
     enter = np.empty(todo.shape[0])
     slabs, shift = np.empty((3, 4)), np.empty((2, 4), np.int64)
     factors, shifts = np.empty((1, 3, 9)), np.empty((1, 3, 6), np.int64)
     first, last, entry = np.empty(128, np.uint32), np.empty(128, np.uint32), np.empty(128)
     return cast_with(
-        solid, origins, directions, limits, keep_all, ray, axes, slab, todo, enter, slabs, shift,
+        posed, origins, directions, limits, keep_all, ray, axes, slab, todo, enter, slabs, shift,
         factors, shifts, first, last, entry, out_start, out_hits, out_triangle,
     )  # fmt: skip
 

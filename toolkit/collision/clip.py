@@ -16,6 +16,7 @@ from jellycage.toolkit.collision.clip_kernels import EDGES, FLAT, clip_faces, se
 from jellycage.toolkit.collision.polygons_kernels import fan_polygons, join_slivers
 from jellycage.toolkit.errors import ToolkitError
 from jellycage.toolkit.mesh.topology import is_degenerate
+from jellycage.toolkit.union_kernels import roots
 
 NUDGES = 1e-9 * np.array(
     [
@@ -183,7 +184,7 @@ def _cleaned(points, faces, nodes, tets, cut: _Cut) -> tuple[Clipped, int]:
     size = fan_polygons(cut.start, vertex, normals, x, cut.bary, parent, *made)
     polygon, cut_faces, bary = (array[:size] for array in made)
     # A vertex may have been joined to one in a polygon next door, so whole triangles change theirs too.
-    joined = _roots(parent)[faces[cut.whole]]
+    joined = roots(parent)[faces[cut.whole]]
     is_kept = ~is_degenerate(joined)
     whole = cut.whole[is_kept]
     corners = np.broadcast_to(np.eye(3)[:, :2], (len(whole), 3, 2))
@@ -195,9 +196,3 @@ def _cleaned(points, faces, nodes, tets, cut: _Cut) -> tuple[Clipped, int]:
         vertex_tet,
         weights,
     ), helpless
-
-
-def _roots(parent):
-    while (parent[parent] != parent).any():
-        parent = parent[parent]
-    return parent

@@ -339,7 +339,7 @@ def find_tet_pairs(tree_a, dops_a, tree_b, dops_b, out_tets):
 
 
 @njit
-def cross_tets(solid_a, solid_b, tet_pairs, leaf, out_pairs, out_ends):
+def cross_tets(posed_a, posed_b, tet_pairs, leaf, out_pairs, out_ends):
     """Find all crossing pairs of triangles in pairs of tets; returns how many there are (stores those that fit).
 
     Rows of out_pairs (k, 6): triangle of A, of B, body and edge of the first end, of the second. Rows of out_ends
@@ -353,20 +353,20 @@ def cross_tets(solid_a, solid_b, tet_pairs, leaf, out_pairs, out_ends):
         np.empty((leaf, 10)),
         np.empty((leaf, 10)),
     )
-    near = np.empty(max(solid_a.triangles.shape[0], solid_b.triangles.shape[0]), np.int64)
-    nodes_a, tets_a, nodes_b, tets_b = solid_a.nodes, solid_a.tets, solid_b.nodes, solid_b.tets
-    triangles_a, vertices_a = solid_a.triangles, solid_a.vertices
-    triangles_b, vertices_b = solid_b.triangles, solid_b.vertices
-    start_a, start_b = solid_a.patch_triangle_start, solid_b.patch_triangle_start
+    near = np.empty(max(posed_a.triangles.shape[0], posed_b.triangles.shape[0]), np.int64)
+    nodes_a, tets_a, nodes_b, tets_b = posed_a.nodes, posed_a.tets, posed_b.nodes, posed_b.tets
+    triangles_a, vertices_a = posed_a.triangles, posed_a.vertices
+    triangles_b, vertices_b = posed_b.triangles, posed_b.vertices
+    start_a, start_b = posed_a.patch_triangle_start, posed_b.patch_triangle_start
     found = 0
     for pair in range(tet_pairs.shape[0]):
         e, f = tet_pairs[pair, 0], tet_pairs[pair, 1]
         prepare_box(nodes_a, tets_a, e, 0, factors, shifts)
         prepare_box(nodes_b, tets_b, f, 1, factors, shifts)
-        for p in range(solid_a.tet_patch_start[e], solid_a.tet_patch_start[e + 1]):
-            set_normal(solid_a.patch_weight_area, solid_a.inverses, e, p, 0, normals)
-            for q in range(solid_b.tet_patch_start[f], solid_b.tet_patch_start[f + 1]):
-                set_normal(solid_b.patch_weight_area, solid_b.inverses, f, q, 1, normals)
+        for p in range(posed_a.tet_patch_start[e], posed_a.tet_patch_start[e + 1]):
+            set_normal(posed_a.patch_weight_area, posed_a.inverses, e, p, 0, normals)
+            for q in range(posed_b.tet_patch_start[f], posed_b.tet_patch_start[f + 1]):
+                set_normal(posed_b.patch_weight_area, posed_b.inverses, f, q, 1, normals)
                 for k in range(2):
                     x, y, z = normals[k, 0], normals[k, 1], normals[k, 2]
                     prepare_axis(nodes_a, tets_a, e, x, y, z, 0, 3 + k, factors, shifts)

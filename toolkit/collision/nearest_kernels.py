@@ -139,14 +139,14 @@ def near_patch(
 
 
 @njit
-def find_nearest(solid, points, out_nearest, out_triangle):
+def find_nearest(posed, points, out_nearest, out_triangle):
     """Nearest triangle of each point, of equal ones the first.
 
     Rows of out_nearest (n, 4): square of the distance, weights of the corners.
     """
-    nodes, tets, tree, dops = solid.nodes, solid.tets, solid.tet_tree, solid.dops
-    triangles, vertices = solid.triangles, solid.vertices
-    patch_start, triangle_start = solid.tet_patch_start, solid.patch_triangle_start
+    nodes, tets, tree, dops = posed.nodes, posed.tets, posed.tet_tree, posed.dops
+    triangles, vertices = posed.triangles, posed.vertices
+    patch_start, triangle_start = posed.tet_patch_start, posed.patch_triangle_start
     inner = tree.shape[0]
     todo, away = np.empty(inner + 2, np.int64), np.empty(inner + 2)
     ranges, range_away, weights = np.empty((128, 2), np.int64), np.empty(128), np.empty(3)

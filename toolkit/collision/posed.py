@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from jellycage.toolkit.arrays import as_points, frozen
 from jellycage.toolkit.collision.kdop import refitted_dops
-from jellycage.toolkit.collision.posed_kernels import Solid, invert_tets, place_vertices
+from jellycage.toolkit.collision.posed_kernels import PosedArrays, invert_tets, place_vertices
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +27,10 @@ class Posed:
     conditions: NDArray[np.float64]
     """How flat each tet is, shape (c,): longest edge from x3 cubed over six volumes; inf if it has none."""
 
-    def arrays(self) -> Solid:
+    def arrays(self) -> PosedArrays:
         """The arrays that kernels take, all read-only, so that every query is compiled once."""
         s = self.surface
-        return Solid(
+        return PosedArrays(
             *(self.nodes, frozen(s.tets), frozen(s.tet_bdop), frozen(s.tet_tree)),
             *(frozen(s.tet_patch_start), frozen(s.patch_triangle_start)),
             *(frozen(s.patch_weight_area), frozen(s.triangles), self.vertices),

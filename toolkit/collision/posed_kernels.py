@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from jellycage.toolkit.compile_kernels import njit
 
 
-class Solid(NamedTuple):
+class PosedArrays(NamedTuple):
     """A posed surface as kernels see it; fields as in `CollisionSurface` and `Posed`."""
 
     nodes: NDArray[np.float64]

@@ -33,7 +33,7 @@ SHADOW_CELLS = 384
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class Drawn:
     """Something to draw: a solid, or glass with lines."""
 
     vertices: NDArray[np.float64]
@@ -55,7 +55,7 @@ class Shape:
 
 
 def render(
-    shapes: Sequence[Shape],
+    shapes: Sequence[Drawn],
     *,
     width: int = 1200,
     height: int = 900,
@@ -103,8 +103,8 @@ def render_surface_in_cage(
 ) -> NDArray[np.uint8]:
     """A picture of the surface inside its glass cage, shape (height, width, 3)."""
     outside = outer_faces(cage_tets, cage_hexes)
-    cage = Shape(cage_nodes, triangulated(outside), CAGE_COLOUR, True, face_edges(outside))
-    return render([Shape(vertices, faces), cage], width=width, height=height)
+    cage = Drawn(cage_nodes, triangulated(outside), CAGE_COLOUR, True, face_edges(outside))
+    return render([Drawn(vertices, faces), cage], width=width, height=height)
 
 
 def render_patches(
@@ -113,7 +113,7 @@ def render_patches(
     """A picture of the collision surface with a colour for each patch, shape (height, width, 3)."""
     colours = patch_colours(len(surface.patch_area))[surface.triangle_patch]
     # Vertices are joined, so that shading is smooth across patches.
-    shape = Shape(*surface.joined(np.asarray(cage_nodes, np.float64)), colours)
+    shape = Drawn(*surface.joined(np.asarray(cage_nodes, np.float64)), colours)
     return render([shape], width=width, height=height)
 
 
