@@ -5,7 +5,7 @@ Two elements in neighbouring tets are glued if their parts overlap on the shared
 while front and back of one limb, two sheets of one part, stay together [thesis ch. 5.3.1, step 3, taken further].
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,8 @@ from jellycage.toolkit.cage.glue_kernels import (
     number_nodes,
 )
 from jellycage.toolkit.cage.lattice_surface_kernels import LatticeSurface
+from jellycage.toolkit.cage.sides_kernels import find_sides
 from jellycage.toolkit.cage.split_kernels import (
-    find_sides,
     join_across_edges,
     join_along_free_edges,
     join_along_pierced_edges,
@@ -79,16 +79,7 @@ def whole_tets(surface: LatticeSurface, *, with_glue=False) -> LatticeElements:
     )
     solid_corner[touched] = solid[at[touched]]
     tets = node.reshape(-1)[split.tets].astype(np.int32)
-    return LatticeElements(
-        first,
-        tets,
-        split.cell,
-        split.piece,
-        solid_corner,
-        split.fragment_element,
-        split.glue,
-        wrong,
-    )
+    return replace(split, nodes=first, tets=tets, solid_corner=solid_corner)
 
 
 def fragment_sides(surface: LatticeSurface) -> NDArray[np.int64]:

@@ -31,10 +31,18 @@ class Posed:
         """The arrays that kernels take, all read-only, so that every query is compiled once."""
         s = self.surface
         return PosedArrays(
-            *(self.nodes, frozen(s.tets), frozen(s.tet_bdop), frozen(s.tet_tree)),
-            *(frozen(s.tet_patch_start), frozen(s.patch_triangle_start)),
-            *(frozen(s.patch_weight_area), frozen(s.triangles), self.vertices),
-            *(self.dops, self.inverses, self.conditions),
+            nodes=self.nodes,
+            tets=frozen(s.tets),
+            tet_bdop=frozen(s.tet_bdop),
+            tet_tree=frozen(s.tet_tree),
+            tet_patch_start=frozen(s.tet_patch_start),
+            patch_triangle_start=frozen(s.patch_triangle_start),
+            patch_weight_area=frozen(s.patch_weight_area),
+            triangles=frozen(s.triangles),
+            vertices=self.vertices,
+            dops=self.dops,
+            inverses=self.inverses,
+            conditions=self.conditions,
         )
 
 

@@ -25,6 +25,13 @@ class PosedArrays(NamedTuple):
     conditions: NDArray[np.float64]
 
 
+class PosedTriangles(NamedTuple):
+    """The triangles of a posed surface and their vertices, for what looks at nothing else."""
+
+    triangles: NDArray[np.uint32]
+    vertices: NDArray[np.float64]
+
+
 @njit
 def place_vertices(nodes, tets, tet_patch_start, patch_vertex_start, weights, out_vertices):
     """Deformed vertices, ((w0 x0 + w1 x1) + w2 x2) + w3 x3 in the order of nodes, one tet after the other."""

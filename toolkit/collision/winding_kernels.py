@@ -89,7 +89,7 @@ def wind(posed, points, out_winding):
             e = n - inner
             prepare_box(nodes, tets, e, 0, factors, shifts)
             for patch in range(patch_start[e], patch_start[e + 1]):
+                first, last = triangle_start[patch], triangle_start[patch + 1]
                 out_winding[p] += wind_in_patch(
-                    points, p, triangles, vertices, triangle_start[patch], triangle_start[patch + 1],
-                    factors, shifts, ranges,
-                )  # fmt: skip
+                    points, p, triangles, vertices, first, last, factors, shifts, ranges
+                )

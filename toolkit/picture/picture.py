@@ -81,9 +81,17 @@ def render(
     near_lines, far_lines = _lines([solid, glass], solid_w, near_w, size)
     kernels.lay_lines(far_lines, np.array(LINE_COLOUR), colour)
     kernels.shade(
-        solid.screen, solid.x, solid.faces, _corner_normals(solid.x, solid.faces), solid.colour,
-        solid_face, _openness(solid_w, points, camera), camera.eye, _lights(camera), colour,
-    )  # fmt: skip
+        solid.screen,
+        solid.x,
+        solid.faces,
+        _corner_normals(solid.x, solid.faces),
+        solid.colour,
+        solid_face,
+        _openness(solid_w, points, camera),
+        camera.eye,
+        _lights(camera),
+        colour,
+    )
     kernels.lay_glass(near_face, near_w, solid_w, tint, 0.06 + 0.12 * edge_on, colour)
     kernels.lay_lines(near_lines, np.array(LINE_COLOUR), colour)
     image = np.empty((height, width, 3), dtype=np.uint8)
@@ -275,9 +283,16 @@ def _lines(layers, solid_w, glass_w, size):
         is_near = _has_near_face(layer)
         for wanted, strength, alpha in ((is_near, 0.75, near), (~is_near, 0.22, far)):
             kernels.draw_lines(
-                layer.screen, layer.edges, np.where(wanted, strength, 0.0),
-                solid_w, glass_w if wanted is is_near else nothing, half_width, 2e-3, 8e-3, alpha,
-            )  # fmt: skip
+                layer.screen,
+                layer.edges,
+                np.where(wanted, strength, 0.0),
+                solid_w,
+                glass_w if wanted is is_near else nothing,
+                half_width,
+                2e-3,
+                8e-3,
+                alpha,
+            )
     return near, far
 
 
@@ -305,9 +320,15 @@ def _backdrop(solid, points, camera, size):
     corner = low[:2] - 0.9 * reach
     cell = (np.max(high[:2] - low[:2]) + 1.8 * reach) / SHADOW_CELLS
     kernels.paint_backdrop(
-        _shadow(solid, low[2], reach, corner, cell), np.array([0.5 * size[1], 0.42 * size[0]]),
-        camera.rays(size[1], size[0]), camera.eye, low[2], corner, cell, colour,
-    )  # fmt: skip
+        _shadow(solid, low[2], reach, corner, cell),
+        np.array([0.5 * size[1], 0.42 * size[0]]),
+        camera.rays(size[1], size[0]),
+        camera.eye,
+        low[2],
+        corner,
+        cell,
+        colour,
+    )
     return colour
 
 
