@@ -160,11 +160,16 @@ def gather_near(mesh, first, last, side, directions, reach, out_near, out_bounds
 def meet(bounds, i, others, j):
     """Whether two rows of bounds meet along all five directions."""
     return (
-        (bounds[i, 0] <= others[j, 1] and others[j, 0] <= bounds[i, 1])
-        and (bounds[i, 2] <= others[j, 3] and others[j, 2] <= bounds[i, 3])
-        and (bounds[i, 4] <= others[j, 5] and others[j, 4] <= bounds[i, 5])
-        and (bounds[i, 6] <= others[j, 7] and others[j, 6] <= bounds[i, 7])
-        and (bounds[i, 8] <= others[j, 9] and others[j, 8] <= bounds[i, 9])
+        bounds[i, 0] <= others[j, 1]
+        and others[j, 0] <= bounds[i, 1]
+        and bounds[i, 2] <= others[j, 3]
+        and others[j, 2] <= bounds[i, 3]
+        and bounds[i, 4] <= others[j, 5]
+        and others[j, 4] <= bounds[i, 5]
+        and bounds[i, 6] <= others[j, 7]
+        and others[j, 6] <= bounds[i, 7]
+        and bounds[i, 8] <= others[j, 9]
+        and others[j, 8] <= bounds[i, 9]
     )
 
 
@@ -208,8 +213,6 @@ def try_pair(mesh_a, mesh_b, a, b, found, signs, out_pairs, out_ends):
     """Try triangles a of A and b of B; returns how many pairs cross so far."""
     triangles_a, vertices_a = mesh_a.triangles, mesh_a.vertices
     triangles_b, vertices_b = mesh_b.triangles, mesh_b.vertices
-    if are_parted(triangles_a, vertices_a, a, triangles_b, vertices_b, b):
-        return found
     mask_a, mask_b = index_mask(triangles_a), index_mask(triangles_b)
     first = (
         point_of(vertices_a, np.int64(triangles_a[a, 0]) & mask_a),
@@ -229,53 +232,46 @@ def try_pair(mesh_a, mesh_b, a, b, found, signs, out_pairs, out_ends):
     return found + 1
 
 
-@njit_inside
-def cross_leaves(mesh_a, mesh_b, ranges, directions, found, scratch, out_pairs, out_ends):
-    """Try the triangles of two small nodes, ranges (a, end_a, b, end_b), that reach each other's bounds."""
-    a, end_a, b, end_b = ranges
-    factors, shifts = directions.factors, directions.shifts
-    near, other_near, reach = scratch.near_a, scratch.near_b, scratch.reach
-    boxes_a, boxes_b, signs = scratch.boxes_a, scratch.boxes_b, scratch.signs
-    box = bdop_of(mesh_b.triangles, b)
-    for k in range(5):
-        reach[0, 2 * k] = low_bound(box, factors, shifts, 1, k)
-        reach[0, 2 * k + 1] = high_bound(box, factors, shifts, 1, k)
-    near_a = gather_near(mesh_a, a, end_a, 0, directions, reach[0], near, boxes_a, reach[1])
-    near_b = 0
-    if near_a > 0:
-        near_b = gather_near(
-            mesh_b, b, end_b, 1, directions, reach[1], other_near, boxes_b, reach[2]
-        )
-    for n in range(near_a if near_b > 0 else 0):
-        if not meet(boxes_a, n, reach, 2):
-            continue
-        for m in range(near_b):
-            if meet(boxes_a, n, boxes_b, m):
-                i, j = near[n], other_near[m]
-                found = try_pair(mesh_a, mesh_b, i, j, found, signs, out_pairs, out_ends)
-    return found
-
-
 @njit_called
 def cross_patches(mesh_a, mesh_b, ranges, leaf, directions, found, scratch, out_pairs, out_ends):
     """Find the crossing pairs of two patches whose tets are prepared; returns how many there are so far.
 
     ranges: first and last triangle of the patch of A, and of that of B.
     """
+    triangles_a, vertices_a = mesh_a.triangles, mesh_a.vertices
+    triangles_b, vertices_b = mesh_b.triangles, mesh_b.vertices
     factors, shifts, todo = directions.factors, directions.shifts, scratch.todo
+    near, other_near, reach = scratch.near_a, scratch.near_b, scratch.reach
+    boxes_a, boxes_b, signs = scratch.boxes_a, scratch.boxes_b, scratch.signs
     todo[0, 0], todo[0, 1], todo[0, 2], todo[0, 3] = ranges
     count = 1
     while count > 0:
         count -= 1
         a, end_a, b, end_b = todo[count, 0], todo[count, 1], todo[count, 2], todo[count, 3]
-        boxes = bdop_of(mesh_a.triangles, a), bdop_of(mesh_b.triangles, b)
-        if not overlap_nodes(boxes[0], boxes[1], factors, shifts):
+        if not overlap_nodes(bdop_of(triangles_a, a), bdop_of(triangles_b, b), factors, shifts):
             continue
         if (end_a - a) * (end_b - b) <= leaf:
-            nodes = a, end_a, b, end_b
-            found = cross_leaves(
-                mesh_a, mesh_b, nodes, directions, found, scratch, out_pairs, out_ends
-            )
+            # Two small nodes: of A what reaches the bounds of B, of B what reaches that, then all pairs of these.
+            box = bdop_of(triangles_b, b)
+            for k in range(5):
+                reach[0, 2 * k] = low_bound(box, factors, shifts, 1, k)
+                reach[0, 2 * k + 1] = high_bound(box, factors, shifts, 1, k)
+            near_a = gather_near(mesh_a, a, end_a, 0, directions, reach[0], near, boxes_a, reach[1])
+            near_b = 0
+            if near_a > 0:
+                near_b = gather_near(
+                    mesh_b, b, end_b, 1, directions, reach[1], other_near, boxes_b, reach[2]
+                )
+            for n in range(near_a if near_b > 0 else 0):
+                if not meet(boxes_a, n, reach, 2):
+                    continue
+                for m in range(near_b):
+                    if not meet(boxes_a, n, boxes_b, m):
+                        continue
+                    i, j = near[n], other_near[m]
+                    if are_parted(triangles_a, vertices_a, i, triangles_b, vertices_b, j):
+                        continue
+                    found = try_pair(mesh_a, mesh_b, i, j, found, signs, out_pairs, out_ends)
             continue
         # The larger node is opened: its own triangle against the other node, and its children.
         is_a = end_a - a >= end_b - b
@@ -284,8 +280,9 @@ def cross_patches(mesh_a, mesh_b, ranges, leaf, directions, found, scratch, out_
         else:
             tried = find_near(mesh_b, b, mesh_a, a, end_a, 0, directions, count, scratch)
         for n in range(tried):
-            i, j = (a, scratch.near_a[n]) if is_a else (scratch.near_a[n], b)
-            found = try_pair(mesh_a, mesh_b, i, j, found, scratch.signs, out_pairs, out_ends)
+            i, j = (a, near[n]) if is_a else (near[n], b)
+            if not are_parted(triangles_a, vertices_a, i, triangles_b, vertices_b, j):
+                found = try_pair(mesh_a, mesh_b, i, j, found, signs, out_pairs, out_ends)
         left, end = (a + 1, end_a) if is_a else (b + 1, end_b)
         middle = left + (end - left) // 2
         for child in range(2):

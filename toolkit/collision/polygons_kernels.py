@@ -40,9 +40,9 @@ def find_loop(first, last, vertex, parent, out_corner, out_vertex):
 @njit_called
 def area_share(points, i, j, k, normal):
     """Area of a triangle as a share of its source, whose normal has the length of twice the area."""
-    a, b, c = points[i], points[j], points[k]
-    ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-    vx, vy, vz = c[0] - a[0], c[1] - a[1], c[2] - a[2]
+    ax, ay, az = points[i, 0], points[i, 1], points[i, 2]
+    ux, uy, uz = points[j, 0] - ax, points[j, 1] - ay, points[j, 2] - az
+    vx, vy, vz = points[k, 0] - ax, points[k, 1] - ay, points[k, 2] - az
     x, y, z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
     along = x * normal[0] + y * normal[1] + z * normal[2]
     whole = normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2]
