@@ -25,7 +25,7 @@ from shapes import ball  # noqa: E402
 from jellycage import toolkit  # noqa: E402
 from jellycage.toolkit.embedding.smooth_embedding import METHODS, smooth_embedding, smooth_rows  # noqa: E402
 from jellycage.toolkit.picture.camera import camera_around  # noqa: E402
-from jellycage.toolkit.picture.picture import Shape, contact_sheet, render, write_png  # noqa: E402
+from jellycage.toolkit.picture.picture import Drawn, contact_sheet, render, write_png  # noqa: E402
 
 PICTURE_RESOLUTION = 4
 
@@ -75,7 +75,7 @@ def draw(path, subdivisions):
     x = bent(asset.cage_nodes)
     camera = camera_around(collision_surface(asset, x), aspect=1.0)
     images = [
-        render([Shape(y, asset.surface_faces)], width=480, height=480, camera=camera)
+        render([Drawn(y, asset.surface_faces)], width=480, height=480, camera=camera)
         for _, y, _, _ in surfaces(asset, x)
     ]
     write_png(path, contact_sheet(images, 3))

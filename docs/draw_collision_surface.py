@@ -9,7 +9,7 @@ from jellycage import toolkit
 from jellycage.toolkit.cage.outer_faces import face_edges, outer_faces, triangulated
 from jellycage.toolkit.picture.picture import (
     CAGE_COLOUR,
-    Shape,
+    Drawn,
     contact_sheet,
     render,
     render_patches,
@@ -28,9 +28,9 @@ def main():
     vertices, cut = surface.joined(asset.cage_nodes)
     outside = outer_faces(asset.cage_tets, None)
     panels = [
-        [Shape(asset.surface_vertices, asset.surface_faces, CLAY)],
-        [Shape(asset.cage_nodes, triangulated(outside), CAGE_COLOUR, edges=face_edges(outside))],
-        [Shape(vertices, cut, CLAY, edges=face_edges(cut))],
+        [Drawn(asset.surface_vertices, asset.surface_faces, CLAY)],
+        [Drawn(asset.cage_nodes, triangulated(outside), CAGE_COLOUR, edges=face_edges(outside))],
+        [Drawn(vertices, cut, CLAY, edges=face_edges(cut))],
     ]
     images = [render(panel, **SIZE) for panel in panels]
     images.append(render_patches(surface, asset.cage_nodes, **SIZE))

@@ -320,7 +320,7 @@ def _run(context, console: Console, scene, options) -> dict[str, Any]:
 
     task = _task(context, scene, options)
     task.check()
-    helpers = [start_warm_up(element) for element in sorted(task.elements)]
+    helpers = [start_warm_up(kind, pictures=bool(task.preview)) for kind in sorted(task.elements)]
     try:
         with progress_of(console) as progress:
             facts = task.run(BakeProgress(console, progress), helpers=helpers)

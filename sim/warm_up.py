@@ -1,6 +1,6 @@
 """Compile the simulator's kernels in a process of their own, while a cage is being built in another.
 
-    python -m jellycage.sim.warm_up tet|hex           until stdin ends
+    python -m jellycage.sim.warm_up tet|hex [pictures]         until stdin ends
 
 On the first run of an installation half of the waiting is compiling; two cores can share it.
 """
@@ -31,32 +31,43 @@ def compile_step(element: str) -> None:
     stepper.step(stepper.start())
 
 
-def compile_outputs() -> None:
-    """Draw and write one triangle."""
+def compile_export() -> None:
+    """Write one triangle."""
     from jellycage.sim.export.alembic import AlembicWriter
     from jellycage.sim.export.frames import ExportMesh
-    from jellycage.toolkit.picture.gif_file import write_gif
-    from jellycage.toolkit.picture.picture import Shape, render
 
-    points, faces = CORNERS[:3], np.array([[0, 1, 2]])
-    with tempfile.TemporaryDirectory() as folder:
-        image = render([Shape(points, faces)], width=64, height=48)
-        write_gif(Path(folder, "x.gif"), [image, image[::-1]], 24.0)
-        with AlembicWriter(Path(folder, "x.abc"), [ExportMesh("x", 3, [0, 3], [0, 1, 2])]) as file:
-            file.write([points])
+    mesh = ExportMesh("x", 3, [0, 3], [0, 1, 2])
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        AlembicWriter(Path(folder, "x.abc"), [mesh]) as file,
+    ):
+        file.write([CORNERS[:3]])
 
 
-def start_warm_up(element: str) -> subprocess.Popen | None:
-    """Start compiling beside this process; None where that would not help."""
+def compile_pictures() -> None:
+    """Draw one triangle."""
+    from jellycage.toolkit.picture.picture import Drawn, render
+
+    render([Drawn(CORNERS[:3], np.array([[0, 1, 2]]))], width=64, height=48)
+
+
+def start_warm_up(element: str, *, pictures: bool = False) -> subprocess.Popen | None:
+    """Start compiling beside this process; None where that would not help.
+
+    element: "tet" or "hex"; pictures: also what draws a preview, which Blender never asks for.
+    """
     from jellycage.toolkit.compile_kernels import CACHE_FOLDER
 
-    marker = None if CACHE_FOLDER is None else CACHE_FOLDER / f"warm_{element}"
-    if marker is None or marker.exists() or (os.cpu_count() or 1) < 2:
+    if CACHE_FOLDER is None or (os.cpu_count() or 1) < 2:
+        return None
+    names = [element, "pictures"] if pictures else [element]
+    cold = [name for name in names if not (CACHE_FOLDER / f"warm_{name}").exists()]
+    if not cold:
         return None
     # This process may have its packages from anywhere, and the folder it was started in may hold others of their names.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(
-        [sys.executable, "-s", "-P", "-m", "jellycage.sim.warm_up", element],
+        [sys.executable, "-s", "-P", "-m", "jellycage.sim.warm_up", *cold],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
@@ -72,15 +83,18 @@ def end_with_parent() -> None:
 
 
 def main() -> None:
-    """Compile, and leave a mark that it is done."""
+    """Compile what the command line names, and leave marks that it is done."""
     from jellycage.toolkit.compile_kernels import CACHE_FOLDER
 
     threading.Thread(target=end_with_parent, daemon=True).start()
-    element = sys.argv[1]
-    compile_step(element)
-    compile_outputs()
-    if CACHE_FOLDER is not None:
-        (CACHE_FOLDER / f"warm_{element}").touch()
+    for name in sys.argv[1:]:
+        if name == "pictures":
+            compile_pictures()
+        else:
+            compile_step(name)
+            compile_export()
+        if CACHE_FOLDER is not None:
+            (CACHE_FOLDER / f"warm_{name}").touch()
 
 
 if __name__ == "__main__":

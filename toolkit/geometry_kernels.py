@@ -1,8 +1,37 @@
 """Small exact-enough pieces of solid geometry that several kernels share."""
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.toolkit.compile_kernels import njit_called
+
+
+class Clipping(NamedTuple):
+    """What `clip_to_tet` works in, and leaves its polygon in."""
+
+    planes: NDArray[np.float64]
+    """Of the tet, see `tet_planes`, shape (4, 4)."""
+    polygon: NDArray[np.float64]
+    """Corners, shape (8, 3)."""
+    labels: NDArray[np.int64]
+    """What each side, from a corner to the next, lies on, shape (8,): 0-3 a face of the tet, 4-6 the triangle's own
+    sides ab, bc, ca."""
+    spare: NDArray[np.float64]
+    spare_labels: NDArray[np.int64]
+
+
+@njit_called
+def clipping_room():
+    """Room for `clip_to_tet`."""
+    return Clipping(
+        planes=np.empty((4, 4)),
+        polygon=np.empty((8, 3)),
+        labels=np.empty(8, np.int64),
+        spare=np.empty((8, 3)),
+        spare_labels=np.empty(8, np.int64),
+    )
 
 
 @njit_called
@@ -56,23 +85,19 @@ def plane_through(a, b, c, out_plane):
 
 
 @njit_called
-def clip_polygon(polygon, labels, count, plane, label, margin, spare, spare_labels):
-    """Cut a convex polygon to the half-space n.x - o >= -margin; returns its new corner count.
+def clip_polygon(clipping, count, m, margin):
+    """Cut a convex polygon to the half-space n.x - o >= -margin of plane m; returns its new corner count.
 
-    labels[i] names what side i (from corner i to the next) lies on; new sides get `label`. Corners exactly on the
-    plane count as inside. The result is written back into polygon and labels.
+    New sides get the label m. Corners exactly on the plane count as inside.
     """
+    plane, polygon, labels = clipping.planes[m], clipping.polygon, clipping.labels
+    spare, spare_labels = clipping.spare, clipping.spare_labels
     made = 0
     for i in range(count):
         j = i + 1 if i + 1 < count else 0
-        di = (
-            plane[0] * polygon[i, 0] + plane[1] * polygon[i, 1] + plane[2] * polygon[i, 2]
-            - plane[3] + margin
-        )  # fmt: skip
-        dj = (
-            plane[0] * polygon[j, 0] + plane[1] * polygon[j, 1] + plane[2] * polygon[j, 2]
-            - plane[3] + margin
-        )  # fmt: skip
+        di = plane[0] * polygon[i, 0] + plane[1] * polygon[i, 1] + plane[2] * polygon[i, 2]
+        dj = plane[0] * polygon[j, 0] + plane[1] * polygon[j, 1] + plane[2] * polygon[j, 2]
+        di, dj = di - plane[3] + margin, dj - plane[3] + margin
         if di >= 0.0:
             for axis in range(3):
                 spare[made, axis] = polygon[i, axis]
@@ -83,7 +108,7 @@ def clip_polygon(polygon, labels, count, plane, label, margin, spare, spare_labe
             for axis in range(3):
                 spare[made, axis] = polygon[i, axis] + s * (polygon[j, axis] - polygon[i, axis])
             # Leaving: the new side runs along the plane. Entering: the rest of the old side follows.
-            spare_labels[made] = label if di >= 0.0 else labels[i]
+            spare_labels[made] = m if di >= 0.0 else labels[i]
             made += 1
     for i in range(made):
         for axis in range(3):
@@ -93,17 +118,15 @@ def clip_polygon(polygon, labels, count, plane, label, margin, spare, spare_labe
 
 
 @njit_called
-def clip_to_tet(a, b, c, planes, margin, polygon, labels, spare, spare_labels):
-    """The part of triangle abc inside four planes, as a polygon with side labels; returns its corner count.
-
-    Labels: 0-3 the tet face that a side lies on, 4-6 the triangle's own sides ab, bc, ca. The buffers hold 8 rows.
-    """
+def clip_to_tet(a, b, c, margin, clipping):
+    """The part of triangle abc inside the four planes, as a polygon with side labels; returns its corner count."""
+    polygon, labels = clipping.polygon, clipping.labels
     for axis in range(3):
         polygon[0, axis], polygon[1, axis], polygon[2, axis] = a[axis], b[axis], c[axis]
     labels[0], labels[1], labels[2] = 4, 5, 6
     count = 3
     for m in range(4):
-        count = clip_polygon(polygon, labels, count, planes[m], m, margin, spare, spare_labels)
+        count = clip_polygon(clipping, count, m, margin)
         if count == 0:
             return 0
     return count

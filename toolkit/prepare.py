@@ -11,9 +11,9 @@ from jellycage.toolkit.asset.asset import Asset
 from jellycage.toolkit.asset.quality import check_cage
 from jellycage.toolkit.cage.element_tables import CUBE_CORNERS
 from jellycage.toolkit.cage.hex_cage import Hexes, hexes_of, tets_of_hexes
-from jellycage.toolkit.cage.lattice_surface_kernels import Surface, find_vertex_elements
+from jellycage.toolkit.cage.lattice_surface_kernels import LatticeSurface, find_vertex_elements
 from jellycage.toolkit.cage.odt import fitted
-from jellycage.toolkit.cage.split import Elements, fragment_sides, split_solid, whole_tets
+from jellycage.toolkit.cage.split import LatticeElements, fragment_sides, split_solid, whole_tets
 from jellycage.toolkit.cage.tet_cage import FaceNeighbours, face_neighbours, tet_volumes
 from jellycage.toolkit.cage.voxels import Grid, grid_around, surface_in_grid
 from jellycage.toolkit.collision.clip import CutError, clip
@@ -109,7 +109,7 @@ def build_cage(mesh, *, progress=None, **settings) -> Asset:
     return asset if settings.smooth is None else with_smooth_embedding(asset, settings.smooth)
 
 
-def _laid(solid: Solid, settings) -> tuple[Grid, Surface, Elements]:
+def _laid(solid: Solid, settings) -> tuple[Grid, LatticeSurface, LatticeElements]:
     """Lattice and elements; the lattice is shifted until no mesh edge runs exactly along it."""
     best = None
     used = np.zeros(len(solid.vertices), bool)

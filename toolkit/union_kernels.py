@@ -22,6 +22,13 @@ def join(parent, i, j):
         parent[i] = j
 
 
+def roots(parent):
+    """Root of every item, by numpy: `parent` as kernels left it, shape (n,)."""
+    while (parent[parent] != parent).any():
+        parent = parent[parent]
+    return parent
+
+
 @njit_called
 def find_sorted(keys, key):
     """Position of a key in an ascending array, -1 if absent."""

@@ -15,8 +15,8 @@ from jellycage.sim.shapes import Plane
 from jellycage.sim.shapes.colliders import Collider
 from jellycage.sim.shapes.static_mesh import StaticMesh
 from jellycage.toolkit.picture.camera import camera_around
-from jellycage.toolkit.picture.gif_file import write_gif
-from jellycage.toolkit.picture.picture import Shape, contact_sheet, render, write_png
+from jellycage.toolkit.picture.gif_file import pillow, write_gif
+from jellycage.toolkit.picture.picture import Drawn, contact_sheet, render, write_png
 
 COLOURS = ((0.78, 0.055, 0.030), (0.10, 0.32, 0.75), (0.10, 0.55, 0.18), (0.85, 0.45, 0.05))
 COLLIDER_COLOUR = (0.42, 0.42, 0.45)
@@ -26,9 +26,11 @@ MOST_GIF_FPS = 25.0  # viewers play no faster
 
 
 def check_preview(path: Path) -> None:
-    """Stop before the work if the name says neither PNG nor GIF."""
+    """Stop before the work if the name says neither PNG nor GIF, or what writes GIFs is missing."""
     if path.suffix.lower() not in (".png", ".gif"):
         raise SettingsError(f"{path}: a preview ends in .png or .gif; rename it")
+    if path.suffix.lower() == ".gif":
+        pillow()
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +111,13 @@ def _view(animation: Animation, aspect):
     )
     camera = camera_around(corners, aspect=aspect)
     ground = corners[corners[:, 2] == low[2]]
-    return camera, Shape(ground, np.zeros((0, 3), np.int32))
+    return camera, Drawn(ground, np.zeros((0, 3), np.int32))
 
 
 def _bodies(animation: Animation, frame: int):
     parts = zip(animation.meshes, animation.points(frame), strict=True)
     for number, (mesh, points) in enumerate(parts):
-        yield Shape(points, _triangles(mesh), COLOURS[number % len(COLOURS)])
+        yield Drawn(points, _triangles(mesh), COLOURS[number % len(COLOURS)])
 
 
 def _triangles(mesh) -> NDArray[np.int32]:
@@ -136,10 +138,10 @@ def _triangles(mesh) -> NDArray[np.int32]:
     return np.concatenate(fans)
 
 
-def _surroundings(animation: Animation, time: float, floor: Shape):
+def _surroundings(animation: Animation, time: float, floor: Drawn):
     """What is not the ground itself."""
     for obstacle in animation.obstacles:
-        yield Shape(obstacle.vertices, obstacle.faces, COLLIDER_COLOUR)
+        yield Drawn(obstacle.vertices, obstacle.faces, COLLIDER_COLOUR)
     extent = 2.0 * float(np.ptp(floor.vertices, axis=0).max())
     for collider in animation.colliders:
         pose = collider.motion.pose(time)
@@ -147,4 +149,4 @@ def _surroundings(animation: Animation, time: float, floor: Shape):
             continue
         vertices, faces = collider.shape.drawn(fineness=2, extent=extent)
         turn, location = pose[:9].reshape(3, 3), pose[9:]
-        yield Shape(vertices @ turn.T + location, faces, COLLIDER_COLOUR)
+        yield Drawn(vertices @ turn.T + location, faces, COLLIDER_COLOUR)

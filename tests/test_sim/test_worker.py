@@ -4,6 +4,7 @@ import io
 import json
 import os
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -196,6 +197,13 @@ def test_jobs_with_values_of_wrong_kinds_are_refused(change, tmp_path, monkeypat
     assert not (tmp_path / "a.bake").exists()
 
 
+def test_a_gif_without_pillow_is_refused_before_the_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    path = write_job(tmp_path, preview="a.gif")
+    assert "Pillow" in refused(path, monkeypatch, capsys)
+    assert not (tmp_path / "a.bake").exists()
+
+
 def test_folders_that_are_missing_are_input_and_output(tmp_path, monkeypatch, capsys):
     refused(tmp_path / "none.json", monkeypatch, capsys, 5)
     path = write_job(tmp_path, report="missing/a.html")
@@ -242,7 +250,7 @@ def test_it_needs_numpy_scipy_and_numba_alone_and_ends_with_stdin_open(tmp_path)
     ply = {"mesh": painted_cube(tmp_path, top=np.ones(8)), "pin": [{"attribute": "top"}]}
     scene["body"] = [row, {**row, **ply, "name": "held", "location": [5, 0, 1]}]
     exports = [{"path": f"a{ending}"} for ending in (".abc", ".pc2", ".mdd", ".obj")]
-    path = write_job(tmp_path, scene=scene, exports=exports, preview="a.gif", report="a.html")
+    path = write_job(tmp_path, scene=scene, exports=exports, preview="a.png", report="a.html")
     process = subprocess.Popen(
         python("-c", BLOCKED, path),
         stdin=subprocess.PIPE,

@@ -53,15 +53,13 @@ def glue_fragments(surface, fragment_element, parent, out_pairs):
     Returns the number of glued pairs, repeats included; out_pairs (k, 3) takes (element, element, face of the first).
     """
     found = 0
+    forms, floors = surface.forms, surface.floors
     walked = np.empty(longest_walk(surface.edges, surface.floors, surface.vertex_tet), np.int64)
     for e in range(surface.edges.shape[0]):
         a, b = surface.edges[e, 0], surface.edges[e, 1]
         if surface.vertex_tet[a] == surface.vertex_tet[b]:
             continue
-        count = walk(
-            surface.forms[a], surface.floors[a], surface.forms[b], surface.floors[b],
-            surface.shape, walked,
-        )  # fmt: skip
+        count = walk(forms[a], floors[a], forms[b], floors[b], surface.shape, walked)
         faces = surface.edge_faces[surface.edge_face_start[e] : surface.edge_face_start[e + 1]]
         for s in range(count - 1):
             found += glue_step(
@@ -71,10 +69,10 @@ def glue_fragments(surface, fragment_element, parent, out_pairs):
         around = ring_tets(surface.pierced_edges[g], surface.shape, walked)
         faces = surface.pierce_face[surface.pierce_start[g] : surface.pierce_start[g + 1]]
         for c in range(around):
+            tet, other = walked[c], walked[(c + 1) % around]
             found += glue_step(
-                surface, walked[c], walked[(c + 1) % around], faces,
-                fragment_element, parent, out_pairs, found,
-            )  # fmt: skip
+                surface, tet, other, faces, fragment_element, parent, out_pairs, found
+            )
     return found
 
 

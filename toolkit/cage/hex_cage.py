@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from jellycage.toolkit.cage.element_tables import CUBE_CORNERS
 from jellycage.toolkit.cage.glue_kernels import join_cubes, join_hex_corners
 from jellycage.toolkit.cage.lattice import TET_CORNERS
-from jellycage.toolkit.cage.split import Elements
+from jellycage.toolkit.cage.split import LatticeElements
+from jellycage.toolkit.union_kernels import roots
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +31,12 @@ class Hexes:
     """The hex that each tet element lies in, shape (e,)."""
 
 
-def hexes_of(elements: Elements, shape, *, split=True) -> Hexes:
+def hexes_of(elements: LatticeElements, shape, *, split=True) -> Hexes:
     """The hexes that hold some tet elements; with split=False one per cube, nodes shared wherever they coincide."""
     cube = elements.cell // 5
     parent = np.arange(len(cube))
     join_cubes(elements.glue, cube, parent)
-    part = parent if split else cube
-    while split and (part[part] != part).any():
-        part = part[part]
+    part = roots(parent) if split else cube
     _, first, of_element = np.unique(part, return_index=True, return_inverse=True)
     of_element = of_element.reshape(-1)
     # Number the hexes by cube, then by their first element.
@@ -52,12 +51,10 @@ def hexes_of(elements: Elements, shape, *, split=True) -> Hexes:
     padded = (at[:, 2] * room[1] + at[:, 1]) * room[0] + at[:, 0]
     corner_parent = np.arange(8 * len(cell))
     join_hex_corners(of_element, padded, elements.glue, room, CUBE_CORNERS, corner_parent)
-    while (corner_parent[corner_parent] != corner_parent).any():
-        corner_parent = corner_parent[corner_parent]
     corners = (_places(cell, shape)[:, None] + CUBE_CORNERS).reshape(-1, 3)
     if split:
-        roots, node = np.unique(corner_parent, return_inverse=True)
-        nodes = corners[roots]
+        chosen, node = np.unique(roots(corner_parent), return_inverse=True)
+        nodes = corners[chosen]
     else:
         nodes, node = np.unique(corners, axis=0, return_inverse=True)
     return _without_twins(nodes.astype(float), node.reshape(-1, 8), cell, of_element)

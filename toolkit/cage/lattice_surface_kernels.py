@@ -10,7 +10,7 @@ from jellycage.toolkit.compile_kernels import by_reference, njit, njit_called
 from jellycage.toolkit.union_kernels import find_sorted
 
 
-class Surface(NamedTuple):
+class LatticeSurface(NamedTuple):
     """The surface in its lattice, as arrays; lengths in cells."""
 
     points: np.ndarray
@@ -37,7 +37,7 @@ class Surface(NamedTuple):
     line_sum: np.ndarray
 
 
-refer_surface = by_reference(Surface)
+refer_surface = by_reference(LatticeSurface)
 
 
 @njit_called

@@ -11,7 +11,7 @@ import numpy as np
 
 from jellycage.toolkit.arrays import ragged
 from jellycage.toolkit.cage.element_tables import TET_FACES
-from jellycage.toolkit.cage.odt_kernels import RUN, fit_pass, pack_boxes
+from jellycage.toolkit.cage.odt_kernels import RUN, BoxedSurface, OuterNodes, fit_pass, pack_boxes
 from jellycage.toolkit.cage.tet_cage import FaceNeighbours
 
 MIN_DIHEDRAL = 20.0
@@ -64,28 +64,27 @@ def fitted(
     packed_faces = np.empty_like(element_faces)
     box = np.empty((len(element_faces) // RUN + len(tets) + 1, 6))
     pack_boxes(element_start, element_faces, face_box, packed_faces, box)
+    outer = OuterNodes(
+        node=outer_nodes,
+        ring_start=ring_start,
+        ring=ring,
+        fan_start=fan_start,
+        fan=fan,
+        near_start=near_start,
+        near=near,
+    )
+    surface = BoxedSurface(
+        points=points,
+        faces=faces,
+        element_start=element_start,
+        element_faces=packed_faces,
+        box=box,
+    )
     moved_at, tried_at = np.zeros(len(nodes), np.int64), np.full(len(nodes), -1)
+    limit = np.cos(np.radians(MIN_DIHEDRAL))
     for step in range(steps):
         fit_pass(
-            nodes,
-            tets,
-            outer_nodes,
-            ring_start,
-            ring,
-            fan_start,
-            fan,
-            near_start,
-            near,
-            element_start,
-            packed_faces,
-            box,
-            points,
-            faces,
-            float(relaxation),
-            np.cos(np.radians(MIN_DIHEDRAL)),
-            CLEARANCE,
-            moved_at,
-            tried_at,
+            nodes, tets, outer, surface, float(relaxation), limit, CLEARANCE, moved_at, tried_at
         )
         if progress is not None:
             progress((step + 1) / steps)

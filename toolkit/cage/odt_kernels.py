@@ -4,11 +4,15 @@ Alliez, Cohen-Steiner, Yvinec, Desbrun 2005, "Variational Tetrahedral Meshing", 
 optimum x* = sum |T| c_T / sum |T| over the 1-ring, c_T the circumcentres.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.toolkit.compile_kernels import njit, njit_called, njit_inside
 from jellycage.toolkit.geometry_kernels import (
     clip_to_tet,
+    clipping_room,
     min_dihedral_cosine,
     sort_with,
     tet_planes,
@@ -19,6 +23,31 @@ HALVINGS = 5
 """How often a step is halved before the node stays."""
 RUN = 8
 """Triangles that share a box."""
+
+
+class OuterNodes(NamedTuple):
+    """The nodes that move, and what is around each, as CSR over them."""
+
+    node: NDArray[np.int64]
+    ring_start: NDArray[np.int64]
+    ring: NDArray[np.int64]
+    """Tets at it."""
+    fan_start: NDArray[np.int64]
+    fan: NDArray[np.int64]
+    """The two other nodes of each outer face at it, shape (k, 2)."""
+    near_start: NDArray[np.int64]
+    near: NDArray[np.int64]
+    """Elements whose triangles may meet those faces."""
+
+
+class BoxedSurface(NamedTuple):
+    """The surface, its triangles in each element (CSR), and their boxes; see `pack_boxes`."""
+
+    points: NDArray[np.float64]
+    faces: NDArray[np.int64]
+    element_start: NDArray[np.int64]
+    element_faces: NDArray[np.int64]
+    box: NDArray[np.float64]
 
 
 @njit_called
@@ -115,18 +144,19 @@ def run_start(first, e):
 
 
 @njit_inside
-def gather_near(low, high, elements, element_start, box, out_runs):
+def gather_near(low, high, elements, surface, out_runs):
     """Runs of triangles (first, last) of some elements whose boxes meet a box; returns how many."""
+    element_start, box = surface.element_start, surface.box
     n = 0
     for e in elements:
         first, last = element_start[e], element_start[e + 1]
         r = run_start(first, e)
         for p in range(first, last, RUN):
             if (
-                box[r, 0] <= high[0] and box[r, 3] >= low[0]
-                and box[r, 1] <= high[1] and box[r, 4] >= low[1]
-                and box[r, 2] <= high[2] and box[r, 5] >= low[2]
-            ):  # fmt: skip
+                (box[r, 0] <= high[0] and box[r, 3] >= low[0])
+                and (box[r, 1] <= high[1] and box[r, 4] >= low[1])
+                and (box[r, 2] <= high[2] and box[r, 5] >= low[2])
+            ):
                 out_runs[n, 0], out_runs[n, 1], out_runs[n, 2] = p, min(p + RUN, last), r
                 n += 1
             r += 1
@@ -149,11 +179,10 @@ def height(plane, p):
 
 
 @njit_called
-def sweep_hits(
-    x, target, a, b, points, faces, element_faces, box, runs, run_count, margin, buffers
-):
+def sweep_hits(x, target, a, b, surface, runs, run_count, margin, clipping):
     """Whether the tet that face (x, a, b) sweeps when x moves to target meets a triangle of the runs."""
-    planes, polygon, labels, spare, spare_labels = buffers
+    points, faces = surface.points, surface.faces
+    element_faces, box, planes = surface.element_faces, surface.box, clipping.planes
     if tet_volume6(x, target, a, b) >= 0.0:
         tet_planes(x, target, a, b, planes)
     else:
@@ -181,7 +210,7 @@ def sweep_hits(
                     break
             if apart:
                 continue
-            if clip_to_tet(p, q, s, planes, margin, polygon, labels, spare, spare_labels) > 0:
+            if clip_to_tet(p, q, s, margin, clipping) > 0:
                 return True
     return False
 
@@ -197,24 +226,17 @@ def worst_cosine_at(i, at, nodes, tets, ring):
 
 
 @njit_inside
-def fan_hits(
-    i, target, nodes, fan, points, faces, element_faces, box, runs, run_count, margin, buffers
-):
+def fan_hits(i, target, nodes, fan, surface, runs, run_count, margin, clipping):
     """Whether a face of the fan would sweep over a triangle of the runs if node i moved to target."""
     for f in range(fan.shape[0]):
-        if sweep_hits(
-            nodes[i], target, nodes[fan[f, 0]], nodes[fan[f, 1]],
-            points, faces, element_faces, box, runs, run_count, margin, buffers,
-        ):  # fmt: skip
+        a, b = nodes[fan[f, 0]], nodes[fan[f, 1]]
+        if sweep_hits(nodes[i], target, a, b, surface, runs, run_count, margin, clipping):
             return True
     return False
 
 
 @njit_inside
-def advance(
-    i, step, nodes, tets, ring, fan, near_elements, element_start, element_faces, box, points, faces,
-    limit, margin, runs, buffers,
-):  # fmt: skip
+def advance(i, step, nodes, tets, ring, fan, near, surface, limit, margin, runs, clipping):
     """Move node i by as much of a step as shape and surface allow; returns whether it moved.
 
     The step is halved until the tets around keep their dihedral angles, which is the cheaper test, and then until no
@@ -240,21 +262,8 @@ def advance(
                         high[axis] = max(high[axis], nodes[fan[f, c], axis])
                 low[axis] -= margin
                 high[axis] += margin
-            run_count = gather_near(low, high, near_elements, element_start, box, runs)
-        if not fan_hits(
-            i,
-            target,
-            nodes,
-            fan,
-            points,
-            faces,
-            element_faces,
-            box,
-            runs,
-            run_count,
-            margin,
-            buffers,
-        ):
+            run_count = gather_near(low, high, near, surface, runs)
+        if not fan_hits(i, target, nodes, fan, surface, runs, run_count, margin, clipping):
             for axis in range(3):
                 nodes[i, axis] = target[axis]
             return True
@@ -262,33 +271,22 @@ def advance(
 
 
 @njit
-def fit_pass(
-    nodes, tets, outer_nodes, ring_start, ring, fan_start, fan, near_start, near_elements,
-    element_start, element_faces, box, points, faces, relaxation, cosine_limit, margin,
-    moved_at, tried_at,
-):  # fmt: skip
+def fit_pass(nodes, tets, outer, surface, relaxation, cosine_limit, margin, moved_at, tried_at):
     """Move every outer node once, in order; returns how many moved.
 
-    ring: tets around each outer node (CSR); fan: the two other nodes of each outer face at it (CSR); near_elements:
-    elements whose triangles may meet those faces (CSR). moved_at, tried_at (per node): a clock that lets a node rest
-    until a neighbour has moved; moved_at starts at 0, tried_at at -1.
+    moved_at, tried_at (per node): a clock that lets a node rest until a neighbour has moved; moved_at starts at 0,
+    tried_at at -1.
     """
-    buffers = (
-        np.empty((4, 4)),
-        np.empty((8, 3)),
-        np.empty(8, np.int64),
-        np.empty((8, 3)),
-        np.empty(8, np.int64),
-    )
-    runs = np.empty((box.shape[0], 3), np.int64)
+    clipping = clipping_room()
+    runs = np.empty((surface.box.shape[0], 3), np.int64)
     step = np.empty(3)
     moved = 0
     clock = 0
     for i in range(moved_at.shape[0]):
         clock = max(clock, moved_at[i], tried_at[i])
-    for n in range(outer_nodes.shape[0]):
-        i = outer_nodes[n]
-        own = ring[ring_start[n] : ring_start[n + 1]]
+    for n in range(outer.node.shape[0]):
+        i = outer.node[n]
+        own = outer.ring[outer.ring_start[n] : outer.ring_start[n + 1]]
         latest = 0
         for e in own:
             for c in range(4):
@@ -301,13 +299,9 @@ def fit_pass(
         for axis in range(3):
             step[axis] = relaxation * (step[axis] - nodes[i, axis])
         limit = max(cosine_limit, worst_cosine(nodes, tets, own))
-        faces_here = fan[fan_start[n] : fan_start[n + 1]]
-        near = near_elements[near_start[n] : near_start[n + 1]]
-        has_moved = advance(
-            i, step, nodes, tets, own, faces_here, near, element_start, element_faces, box,
-            points, faces, limit, margin, runs, buffers,
-        )  # fmt: skip
-        if has_moved:
+        fan = outer.fan[outer.fan_start[n] : outer.fan_start[n + 1]]
+        near = outer.near[outer.near_start[n] : outer.near_start[n + 1]]
+        if advance(i, step, nodes, tets, own, fan, near, surface, limit, margin, runs, clipping):
             moved += 1
             clock += 1
             moved_at[i] = clock

@@ -5,7 +5,7 @@ Two elements in neighbouring tets are glued if their parts overlap on the shared
 while front and back of one limb, two sheets of one part, stay together [thesis ch. 5.3.1, step 3, taken further].
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ from jellycage.toolkit.cage.glue_kernels import (
     has_solid_corner,
     number_nodes,
 )
-from jellycage.toolkit.cage.lattice_surface_kernels import Surface
+from jellycage.toolkit.cage.lattice_surface_kernels import LatticeSurface
+from jellycage.toolkit.cage.sides_kernels import find_sides
 from jellycage.toolkit.cage.split_kernels import (
-    find_sides,
     join_across_edges,
     join_along_free_edges,
     join_along_pierced_edges,
@@ -29,7 +29,7 @@ from jellycage.toolkit.cage.voxels import interior_cubes
 
 
 @dataclass(frozen=True, eq=False)
-class Elements:
+class LatticeElements:
     """The cage before fitting, in lattice coordinates."""
 
     nodes: NDArray[np.float64]
@@ -50,7 +50,7 @@ class Elements:
     """Near-degenerate answers met; if not zero the lattice should be shifted and the work done again."""
 
 
-def split_solid(surface: Surface, *, with_glue=False) -> Elements:
+def split_solid(surface: LatticeSurface, *, with_glue=False) -> LatticeElements:
     """Elements with their own node copies. with_glue: also list the glued pairs, which hexes need."""
     parent, crossed, solid, wrong = _pieces(surface)
     fragment_count, tet_count = len(surface.fragment_tet), len(surface.tets)
@@ -64,7 +64,7 @@ def split_solid(surface: Surface, *, with_glue=False) -> Elements:
     return _assemble(surface, piece, corner_piece, piece_count, wrong, with_glue)
 
 
-def whole_tets(surface: Surface, *, with_glue=False) -> Elements:
+def whole_tets(surface: LatticeSurface, *, with_glue=False) -> LatticeElements:
     """Elements without splitting: every kept tet once, nodes shared wherever they coincide."""
     _, _, solid, wrong = _pieces(surface)
     piece = np.zeros(len(surface.fragment_tet), np.int64)
@@ -79,19 +79,10 @@ def whole_tets(surface: Surface, *, with_glue=False) -> Elements:
     )
     solid_corner[touched] = solid[at[touched]]
     tets = node.reshape(-1)[split.tets].astype(np.int32)
-    return Elements(
-        first,
-        tets,
-        split.cell,
-        split.piece,
-        solid_corner,
-        split.fragment_element,
-        split.glue,
-        wrong,
-    )
+    return replace(split, nodes=first, tets=tets, solid_corner=solid_corner)
 
 
-def fragment_sides(surface: Surface) -> NDArray[np.int64]:
+def fragment_sides(surface: LatticeSurface) -> NDArray[np.int64]:
     """Which side of every fragment borders on the void: 1 its front, -1 its back, 0 none, inside overlapping parts."""
     sides = np.ones(len(surface.fragment_tet), np.int64)
     if not np.isin(surface.line_sum, (0, 1)).all():
@@ -143,7 +134,7 @@ def _assemble(surface, piece, corner_piece, piece_count, wrong, with_glue):
     position = np.empty((4 * len(element_tet), 3))
     node_count = number_nodes(parent, tets, element_tet, surface.shape, node_of, position)
     solid_corner = corner_element[element_tet] == np.arange(len(element_tet))[:, None]
-    elements = Elements(
+    elements = LatticeElements(
         nodes=position[:node_count],
         tets=node_of.astype(np.int32),
         cell=tets[element_tet],
@@ -198,7 +189,7 @@ def _without_twins(elements):
     np.logical_or.at(solid, new_number[group], elements.solid_corner)
     cell = elements.cell[first]
     piece = np.arange(len(cell)) - np.searchsorted(cell, cell)
-    return Elements(
+    return LatticeElements(
         nodes=elements.nodes,
         tets=elements.tets[first],
         cell=cell,

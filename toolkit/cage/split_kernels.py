@@ -32,14 +32,12 @@ from jellycage.toolkit.cage.split_rays_kernels import (
     GENERIC,
     cross_inside,
     face_ray,
-    is_crossed,
-    jump_along,
     segment_hit,
     tet_ray,
 )
 from jellycage.toolkit.cage.voxels_kernels import edge_parts, ring_tets, walk, winding_at
 from jellycage.toolkit.compile_kernels import njit, njit_called
-from jellycage.toolkit.geometry_kernels import clip_to_tet, sort_with, tet_planes
+from jellycage.toolkit.geometry_kernels import sort_with
 from jellycage.toolkit.union_kernels import find_root, find_sorted, join
 
 
@@ -47,9 +45,11 @@ from jellycage.toolkit.union_kernels import find_root, find_sorted, join
 def join_across_edges(surface, parent, out_crossed):
     """Link 1; also marks the tet faces that each fragment crosses (bits 0-3). Returns the contradictions met."""
     wrong = 0
+    forms, floors = surface.forms, surface.floors
     walked = np.empty(longest_walk(surface.edges, surface.floors, surface.vertex_tet), np.int64)
     for e in range(surface.edges.shape[0]):
         a, b = surface.edges[e, 0], surface.edges[e, 1]
+        # An edge in one tet joins all its triangles there.
         if surface.vertex_tet[a] == surface.vertex_tet[b]:
             first = -1
             for f in range(surface.edge_face_start[e], surface.edge_face_start[e + 1]):
@@ -63,10 +63,8 @@ def join_across_edges(surface, parent, out_crossed):
                     join(parent, first, fragment)
                 first = fragment
             continue
-        count = walk(
-            surface.forms[a], surface.floors[a], surface.forms[b], surface.floors[b],
-            surface.shape, walked,
-        )  # fmt: skip
+        count = walk(forms[a], floors[a], forms[b], floors[b], surface.shape, walked)
+        # Another one is followed from tet to tet, and marks the faces between them.
         first_face, last_face = surface.edge_face_start[e], surface.edge_face_start[e + 1]
         before = -1
         for s in range(count):
@@ -97,32 +95,26 @@ def join_along_pierced_edges(surface, parent, out_crossed):
     """Link 2 on lattice edges that the surface pierces; marks crossed faces (bits 0-3) and those whose border is
     pierced (bits 4-7). Returns the contradictions met."""
     wrong = 0
-    fragment_count = surface.fragment_tet.shape[0]
+    fragment_count, shape = surface.fragment_tet.shape[0], surface.shape
+    line_start, line_r, line_sum = surface.line_start, surface.line_r, surface.line_sum
     ring = np.empty(6, np.int64)
     low, high = np.empty(3, np.int64), np.empty(3, np.int64)
     for g in range(surface.pierced_edges.shape[0]):
         edge = surface.pierced_edges[g]
-        d = edge_parts(edge, surface.shape, low)
+        d = edge_parts(edge, shape, low)
         for axis in range(3):
             high[axis] = low[axis] + DIRECTIONS[d, axis]
-        bottom = winding_at(
-            low[0],
-            low[1],
-            low[2],
-            surface.shape,
-            surface.line_start,
-            surface.line_r,
-            surface.line_sum,
-        )
-        around = ring_tets(edge, surface.shape, ring)
+        bottom = winding_at(low[0], low[1], low[2], shape, line_start, line_r, line_sum)
+        around = ring_tets(edge, shape, ring)
         first, last = surface.pierce_start[g], surface.pierce_start[g + 1]
         for c in range(around):
             tet = find_sorted(surface.tets, ring[c])
-            a, b = corner_of(ring[c], low, surface.shape), corner_of(ring[c], high, surface.shape)
+            a, b = corner_of(ring[c], low, shape), corner_of(ring[c], high, shape)
             border = 0
             for m in range(4):
                 if m != a and m != b:
                     border |= (1 << m) | (16 << m)
+            # Up the edge: what lies at both ends of a solid stretch is joined.
             winding = bottom
             below = fragment_count + 4 * tet + a
             for p in range(first, last):
@@ -139,10 +131,8 @@ def join_along_pierced_edges(surface, parent, out_crossed):
                 below = fragment
             if winding != 0:
                 join(parent, below, fragment_count + 4 * tet + b)
-        top = winding_at(
-            high[0], high[1], high[2],
-            surface.shape, surface.line_start, surface.line_r, surface.line_sum,
-        )  # fmt: skip
+        # All jumps together must lead from the winding number of the lower end to that of the upper.
+        top = winding_at(high[0], high[1], high[2], shape, line_start, line_r, line_sum)
         total = bottom
         for p in range(first, last):
             total += surface.pierce_jump[p]
@@ -153,21 +143,17 @@ def join_along_pierced_edges(surface, parent, out_crossed):
 @njit
 def join_along_free_edges(surface, parent, out_solid):
     """Link 2 on lattice edges that the surface does not pierce, and which corners of each tet are solid (S, 4)."""
-    fragment_count = surface.fragment_tet.shape[0]
+    fragment_count, shape = surface.fragment_tet.shape[0], surface.shape
+    line_start, line_r, line_sum = surface.line_start, surface.line_r, surface.line_sum
     cube = np.empty(3, np.int64)
     for s in range(surface.tets.shape[0]):
-        k = cube_of(surface.tets[s], surface.shape, cube)
+        k = cube_of(surface.tets[s], shape, cube)
         parity = (cube[0] + cube[1] + cube[2]) & 1
         for c in range(4):
             i = cube[0] + TET_CORNERS[parity, k, c, 0]
             j = cube[1] + TET_CORNERS[parity, k, c, 1]
             l = cube[2] + TET_CORNERS[parity, k, c, 2]  # noqa: E741
-            out_solid[s, c] = (
-                winding_at(
-                    i, j, l, surface.shape, surface.line_start, surface.line_r, surface.line_sum
-                )
-                != 0
-            )
+            out_solid[s, c] = winding_at(i, j, l, shape, line_start, line_r, line_sum) != 0
         for g in range(6):
             a, b, d = (
                 TET_EDGES[parity, k, g, 0],
@@ -179,7 +165,7 @@ def join_along_free_edges(surface, parent, out_solid):
             i = cube[0] + TET_CORNERS[parity, k, a, 0]
             j = cube[1] + TET_CORNERS[parity, k, a, 1]
             l = cube[2] + TET_CORNERS[parity, k, a, 2]  # noqa: E741
-            number = (l * (surface.shape[1] + 1) + j) * (surface.shape[0] + 1) + i
+            number = (l * (shape[1] + 1) + j) * (shape[0] + 1) + i
             if find_sorted(surface.pierced_edges, number * 9 + d) < 0:
                 join(parent, fragment_count + 4 * s + a, fragment_count + 4 * s + b)
 
@@ -224,6 +210,7 @@ def join_face_loops(surface, s, members, crossed, parent):
             is_open[root] |= is_open[a]
             if height[a] > height[root]:
                 height[root], level_v[root] = height[a], level_v[a]
+        # Where the line at that height leaves each closed loop for the last time.
         last_u = np.full(n, -np.inf)
         for a in range(n):
             root = find_root(curve, a)
@@ -231,6 +218,7 @@ def join_face_loops(surface, s, members, crossed, parent):
                 face = surface.fragment_face[members[a]]
                 cut_by_plane(surface, face, form, level, ends, edges)
                 last_u[root] = max(last_u[root], segment_hit(ends, au, av, level_v[root]))
+        # A ray from each closed one: what it meets first through solid belongs to the same piece.
         for a in range(n):
             if find_root(curve, a) == a and not is_open[a] and height[a] > 0.0:
                 node, winding = face_ray(surface, s, m, last_u[a], level_v[a], members, crossed)
@@ -299,10 +287,10 @@ def join_crossings(surface, s, members, parent):
             j += 1
             if (
                 roots[a] == roots[b]
-                or low[a, 1] > high[b, 1] or low[b, 1] > high[a, 1]
-                or low[a, 2] > high[b, 2] or low[b, 2] > high[a, 2]
+                or (low[a, 1] > high[b, 1] or low[b, 1] > high[a, 1])
+                or (low[a, 2] > high[b, 2] or low[b, 2] > high[a, 2])
                 or find_root(parent, members[a]) == find_root(parent, members[b])
-            ):  # fmt: skip
+            ):
                 continue
             face, other = surface.fragment_face[members[a]], surface.fragment_face[members[b]]
             if cross_inside(surface, face, other, surface.tets[s]):
@@ -369,50 +357,3 @@ def number_pieces(
                 for b in range(n):
                     if roots[b] == root:
                         out_corner_piece[s, c] = b
-
-
-@njit
-def find_sides(surface, member_start, members, out_side):
-    """Which side of each fragment borders on the void: 1 its front, -1 its back, 0 none (solid on both sides).
-
-    The winding number at a point of the fragment is counted from a corner of its tet.
-    """
-    corners = np.empty((4, 3))
-    cube = np.empty(3, np.int64)
-    planes, polygon, spare = np.empty((4, 4)), np.empty((8, 3)), np.empty((8, 3))
-    labels, spare_labels = np.empty(8, np.int64), np.empty(8, np.int64)
-    at = np.empty(3)
-    p, faces = surface.points, surface.faces
-    for s in range(surface.tets.shape[0]):
-        k = cube_of(surface.tets[s], surface.shape, cube)
-        parity = (cube[0] + cube[1] + cube[2]) & 1
-        for c in range(4):
-            for axis in range(3):
-                corners[c, axis] = cube[axis] + TET_CORNERS[parity, k, c, axis]
-        tet_planes(corners[0], corners[1], corners[2], corners[3], planes)
-        bottom = winding_at(
-            int(corners[0, 0]), int(corners[0, 1]), int(corners[0, 2]),
-            surface.shape, surface.line_start, surface.line_r, surface.line_sum,
-        )  # fmt: skip
-        own = members[member_start[s] : member_start[s + 1]]
-        for fragment in own:
-            a, b, c = faces[surface.fragment_face[fragment]]
-            count = clip_to_tet(p[a], p[b], p[c], planes, 0.0, polygon, labels, spare, spare_labels)
-            out_side[fragment] = 1
-            if count < 3:
-                continue
-            for axis in range(3):
-                at[axis] = 0.0
-                for i in range(count):
-                    at[axis] += polygon[i, axis] / count
-            ex, ey, ez = at[0] - corners[0, 0], at[1] - corners[0, 1], at[2] - corners[0, 2]
-            winding = bottom
-            for other in own:
-                face = surface.fragment_face[other]
-                u, v, w = faces[face]
-                if other != fragment and is_crossed(corners[0], at, p[u], p[v], p[w]):
-                    winding += jump_along(surface, face, ex, ey, ez)
-            # Outside is one less than inside, and the way came from one of them.
-            jump = jump_along(surface, surface.fragment_face[fragment], ex, ey, ez)
-            front = winding + jump if jump < 0 else winding
-            out_side[fragment] = 1 if front == 0 else (-1 if front == -1 else 0)

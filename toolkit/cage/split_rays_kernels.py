@@ -90,15 +90,8 @@ def face_ray(surface, s, m, u0, v0, members, crossed):
     axis = LINE_AXIS[d]
     vl, vh = corners[low, av], corners[high, av]
     r_exit = node[axis] + (v0 - vl) / (vh - vl) if vl != vh else float(node[axis])
-    winding = winding_at(
-        node[0],
-        node[1],
-        node[2],
-        surface.shape,
-        surface.line_start,
-        surface.line_r,
-        surface.line_sum,
-    )
+    line_start, line_r, line_sum = surface.line_start, surface.line_r, surface.line_sum
+    winding = winding_at(node[0], node[1], node[2], surface.shape, line_start, line_r, line_sum)
     end = surface.fragment_tet.shape[0] + 4 * s + corner_of(tet, node, surface.shape)
     number = (node[2] * (surface.shape[1] + 1) + node[1]) * (surface.shape[0] + 1) + node[0]
     g = find_sorted(surface.pierced_edges, number * 9 + d)
@@ -137,6 +130,7 @@ def tet_ray(surface, s, y, z, own_root, members, roots, crossed):
             start = max(start, line_hit(surface, surface.fragment_face[members[b]], y, z))
     at = np.empty(3)
     at[0], at[1], at[2] = start, y, z
+    # Where the line leaves the tet.
     x_exit, m_exit = np.inf, 0
     corners = np.empty((3, 3), np.int64)
     for m in range(4):
@@ -147,6 +141,7 @@ def tet_ray(surface, s, y, z, own_root, members, roots, crossed):
         x = start + (level - here) / FORMS[form, 0]
         if x > start and x < x_exit:
             x_exit, m_exit = x, m
+    # Triangles on the way.
     total, nearest, first_hit = 0, np.inf, -1
     for b in range(members.shape[0]):
         if roots[b] == own_root:
@@ -157,6 +152,7 @@ def tet_ray(surface, s, y, z, own_root, members, roots, crossed):
             total += jump_along(surface, face, 1.0, 0.0, 0.0)
             if x < nearest:
                 nearest, first_hit = x, members[b]
+    # From there on in the face that it leaves through.
     form, _ = face_plane(surface.tets[s], m_exit, surface.shape, corners)
     au, av, _, _ = plane_axes(form)
     at[0] = x_exit
@@ -225,6 +221,7 @@ def cross_inside(surface, face, other, tet):
         for d in range(3):
             if faces[face, c] == faces[other, d]:
                 return False
+    # The segment ends where an edge of one triangle passes through the other.
     ends = np.empty((6, 3))
     n = 0
     for c in range(3):
@@ -238,6 +235,7 @@ def cross_inside(surface, face, other, tet):
             n += 1
     if n < 2:
         return False
+    # The tets that it visits.
     forms = np.empty((2, 7))
     floors = np.empty((2, 7), np.int64)
     steps = 2

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jellycage.toolkit.arrays import sorted_unique
-from jellycage.toolkit.cage.lattice_surface_kernels import Surface
+from jellycage.toolkit.cage.lattice_surface_kernels import LatticeSurface
 from jellycage.toolkit.cage.voxels_kernels import (
     count_visits,
     find_forms,
@@ -111,7 +111,7 @@ def _x_lines(edge, r, jump, shape):
     return start, r[on_x], sums
 
 
-def surface_in_grid(vertices, faces, grid: Grid) -> Surface:
+def surface_in_grid(vertices, faces, grid: Grid) -> LatticeSurface:
     """The surface's fragments, pierces and winding lines in the lattice. Positions [m], faces closed and oriented."""
     shape = grid.shape
     points = grid.to_cells(vertices)
@@ -140,7 +140,7 @@ def surface_in_grid(vertices, faces, grid: Grid) -> Surface:
     edges = edges_of(faces, len(points))
     face_edges = np.empty(3 * len(faces), np.int64)
     face_edges[edges.half_edges] = np.repeat(np.arange(len(edges.ends)), edges.count)
-    return Surface(
+    return LatticeSurface(
         points=points,
         forms=forms,
         floors=floors,
@@ -166,7 +166,7 @@ def surface_in_grid(vertices, faces, grid: Grid) -> Surface:
     )
 
 
-def interior_cubes(surface: Surface) -> NDArray[np.int64]:
+def interior_cubes(surface: LatticeSurface) -> NDArray[np.int64]:
     """Numbers of the cubes with at least one corner in the solid, ascending."""
     room = 1024
     while True:

@@ -1,6 +1,9 @@
 """The first hit or all hits of many rays on a posed surface."""
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.toolkit.collision.bdop_kernels import bdop_of, index_mask
 from jellycage.toolkit.collision.bounds_kernels import prepare_box
@@ -16,6 +19,33 @@ from jellycage.toolkit.collision.rays_kernels import (
 from jellycage.toolkit.compile_kernels import njit, njit_borrowing, njit_called, njit_inside
 
 
+class RayRoom(NamedTuple):
+    """A prepared ray, see `prepare_ray`."""
+
+    ray: NDArray[np.float64]
+    axes: NDArray[np.uint32]
+    slab: NDArray[np.float64]
+
+
+class TetRoom(NamedTuple):
+    """A tet prepared for a ray: its slabs of weights, see `prepare_weights`, or, if it is flat, its bounds."""
+
+    slabs: NDArray[np.float64]
+    shift: NDArray[np.int64]
+    factors: NDArray[np.float64]
+    shifts: NDArray[np.int64]
+
+
+class Stacks(NamedTuple):
+    """What waits in the hierarchy of tets, and in that of a patch, with the parameters at which the ray enters it."""
+
+    todo: NDArray[np.uint32]
+    enter: NDArray[np.float64]
+    first: NDArray[np.uint32]
+    last: NDArray[np.uint32]
+    entry: NDArray[np.float64]
+
+
 @njit_inside
 def enter_bdop(triangles, t, slack, until, slab, is_flat, slabs, shift, factors, shifts):
     """Parameter after the start at which a prepared ray enters the b-DOP of triangle t; inf: not until `until`."""
@@ -29,14 +59,25 @@ def enter_bdop(triangles, t, slack, until, slab, is_flat, slabs, shift, factors,
 
 @njit_inside
 def cast_in_tet(
-    triangles, vertices, patch_start, triangle_start, e, start, limit, slack, row, found, ray, axes,
-    slab, is_flat, slabs, shift, factors, shifts, first, last, entry, out_hits, out_triangle,
-):  # fmt: skip
-    """Hits of a prepared ray in a prepared tet up to `limit`; returns how many there are now, and the new limit.
+    posed, e, start, limit, slack, row, found, prepared, room, stacks, out_hits, out_triangle
+):
+    """Hits of a prepared ray in tet e up to `limit`; returns how many there are now, and the new limit.
 
-    The ray enters tet e at `start`. With row < 0 all hits are kept, from row `found` of the outputs on as far as there
-    are rows; otherwise the first one, in that row.
+    The ray enters the tet at `start`. With row < 0 all hits are kept, from row `found` of the outputs on as far as
+    there are rows; otherwise the first one, in that row.
     """
+    nodes, tets, triangles, vertices = posed.nodes, posed.tets, posed.triangles, posed.vertices
+    patch_start, triangle_start = posed.tet_patch_start, posed.patch_triangle_start
+    ray, axes, slab = prepared.ray, prepared.axes, prepared.slab
+    slabs, shift, factors, shifts = room.slabs, room.shift, room.factors, room.shifts
+    first, last, entry = stacks.first, stacks.last, stacks.entry
+    # Where the tet is too flat for weights to mean much, in the world and from the ray's own start.
+    is_flat = not prepare_weights(
+        nodes, tets[e, 3], posed.inverses, posed.conditions, e, start, ray, slabs, shift
+    )
+    if is_flat:
+        prepare_box(nodes, tets, e, 0, factors, shifts)
+        start = 0.0
     mask = index_mask(triangles)
     for patch in range(patch_start[e], patch_start[e + 1]):
         t, end = np.uint32(triangle_start[patch]), np.uint32(triangle_start[patch + 1])
@@ -44,6 +85,7 @@ def cast_in_tet(
         far = enter_bdop(triangles, t, slack, until, slab, is_flat, slabs, shift, factors, shifts)
         if far == np.inf:
             continue
+        # Down the tree of the patch: the triangle of a node, then its children.
         count = 0
         while True:
             i = np.int64(triangles[t, 0]) & mask
@@ -97,15 +139,22 @@ def cast_in_tet(
 
 @njit_borrowing
 def cast_with(
-    solid, origins, directions, limits, keep_all, ray, axes, slab, todo, enter, slabs, shift,
-    factors, shifts, first, last, entry, out_start, out_hits, out_triangle,
-):  # fmt: skip
+    posed,
+    origins,
+    directions,
+    limits,
+    keep_all,
+    prepared,
+    room,
+    stacks,
+    out_start,
+    out_hits,
+    out_triangle,
+):
     """`cast` with room for a prepared ray and tet, and for what waits in both hierarchies."""
-    tree, dops = solid.tet_tree, solid.dops
+    tree, dops, todo, enter = posed.tet_tree, posed.dops, stacks.todo, stacks.enter
+    ray, axes, slab = prepared.ray, prepared.axes, prepared.slab
     inner = tree.shape[0]
-    nodes, tets, inverses, conditions = solid.nodes, solid.tets, solid.inverses, solid.conditions
-    triangles, vertices = solid.triangles, solid.vertices
-    patch_start, triangle_start = solid.tet_patch_start, solid.patch_triangle_start
     found = 0
     for r in range(origins.shape[0]):
         limit, row = limits[r], -1
@@ -141,17 +190,20 @@ def cast_with(
             if start == np.inf:
                 continue
             e = n - inner
-            is_flat = not prepare_weights(
-                nodes, tets[e, 3], inverses, conditions, e, start, ray, slabs, shift
-            )
-            if is_flat:
-                prepare_box(nodes, tets, e, 0, factors, shifts)
-                start = 0.0
             found, limit = cast_in_tet(
-                triangles, vertices, patch_start, triangle_start, e, start, limit, slack, row,
-                found, ray, axes, slab, is_flat, slabs, shift, factors, shifts, first, last, entry,
-                out_hits, out_triangle,
-            )  # fmt: skip
+                posed,
+                e,
+                start,
+                limit,
+                slack,
+                row,
+                found,
+                prepared,
+                room,
+                stacks,
+                out_hits,
+                out_triangle,
+            )
         if keep_all and found <= out_triangle.shape[0]:
             sort_hits(out_start[r], found, out_hits, out_triangle)
     out_start[out_start.shape[0] - 1] = found
@@ -159,23 +211,43 @@ def cast_with(
 
 
 @njit
-def cast(solid, origins, directions, limits, keep_all, out_start, out_hits, out_triangle):
+def cast(posed, origins, directions, limits, keep_all, out_start, out_hits, out_triangle):
     """Cast rays; out_hits (h, 4): parameter and corner weights of hits, out_triangle (h,).
 
     With keep_all: hits of ray r are rows out_start[r] to out_start[r + 1], by parameter and then by triangle; returns
     how many there are (stores those that fit). Otherwise row r is the first hit of ray r, triangle -1 if none.
     """
     # Indices without a sign, so that none is tested for counting from the end.
-    ray, axes, slab = np.empty(10), np.empty(3, np.uint32), np.empty((3, AXIS_COUNT))
-    todo = np.empty(solid.tets.shape[0] + 1, np.uint32)
-    enter = np.empty(todo.shape[0])
-    slabs, shift = np.empty((3, 4)), np.empty((2, 4), np.int64)
-    factors, shifts = np.empty((1, 3, 9)), np.empty((1, 3, 6), np.int64)
-    first, last, entry = np.empty(128, np.uint32), np.empty(128, np.uint32), np.empty(128)
+    prepared = RayRoom(
+        ray=np.empty(10), axes=np.empty(3, np.uint32), slab=np.empty((3, AXIS_COUNT))
+    )
+    room = TetRoom(
+        slabs=np.empty((3, 4)),
+        shift=np.empty((2, 4), np.int64),
+        factors=np.empty((1, 3, 9)),
+        shifts=np.empty((1, 3, 6), np.int64),
+    )
+    count = posed.tets.shape[0]
+    stacks = Stacks(
+        todo=np.empty(count + 1, np.uint32),
+        enter=np.empty(count + 1),
+        first=np.empty(128, np.uint32),
+        last=np.empty(128, np.uint32),
+        entry=np.empty(128),
+    )
     return cast_with(
-        solid, origins, directions, limits, keep_all, ray, axes, slab, todo, enter, slabs, shift,
-        factors, shifts, first, last, entry, out_start, out_hits, out_triangle,
-    )  # fmt: skip
+        posed,
+        origins,
+        directions,
+        limits,
+        keep_all,
+        prepared,
+        room,
+        stacks,
+        out_start,
+        out_hits,
+        out_triangle,
+    )
 
 
 @njit_called

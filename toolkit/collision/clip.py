@@ -11,11 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jellycage.toolkit.cage.copies_kernels import Copies
 from jellycage.toolkit.cage.tet_cage import face_neighbours, tet_volumes
-from jellycage.toolkit.collision.clip_kernels import EDGES, FLAT, clip_faces, settle_vertices
+from jellycage.toolkit.collision.clip_kernels import (
+    EDGES,
+    FLAT,
+    Corners,
+    CutSurface,
+    CuttingCage,
+    clip_faces,
+    settle_vertices,
+)
 from jellycage.toolkit.collision.polygons_kernels import fan_polygons, join_slivers
 from jellycage.toolkit.errors import ToolkitError
 from jellycage.toolkit.mesh.topology import is_degenerate
+from jellycage.toolkit.union_kernels import roots
 
 NUDGES = 1e-9 * np.array(
     [
@@ -62,11 +72,22 @@ def clip(points, faces, face_edges, nodes, tets, cell, first_tet, homes) -> Clip
     """
     volumes = tet_volumes(nodes, tets)
     neighbours = face_neighbours(tets, cell)
-    where = neighbours.start, neighbours.elements, *homes
-    cage = nodes, tets, np.sign(volumes), *_numbered_parts(tets)
+    copies = Copies(
+        start=neighbours.start, elements=neighbours.elements, home_start=homes[0], homes=homes[1]
+    )
+    tet_faces, tet_edges, face_total, edge_total = _numbered_parts(tets)
+    cage = CuttingCage(
+        nodes=nodes,
+        tets=tets,
+        sides=np.sign(volumes),
+        tet_faces=tet_faces,
+        tet_edges=tet_edges,
+        face_total=face_total,
+        edge_total=edge_total,
+    )
     least = None
     for moved in _attempts(points):
-        cut = _cut(moved, faces, face_edges, cage, where, first_tet)
+        cut = _cut(moved, faces, face_edges, cage, copies, first_tet)
         if cut.wrong == 0:
             clipped, helpless = _cleaned(points, faces, nodes, tets, cut)
             if helpless == 0:
@@ -116,45 +137,42 @@ class _Cut:
     wrong: int
 
 
-def _cut(points, faces, face_edges, cage, where, first_tet) -> _Cut:
-    nodes, tets, sides, tet_faces, tet_edges, face_total, edge_total = cage
+def _cut(points, faces, face_edges, cage, copies, first_tet) -> _Cut:
     vertex_face = np.zeros(len(points), np.int64)
     vertex_face[faces[::-1].reshape(-1)] = np.repeat(np.arange(len(faces))[::-1], 3)
     tet = np.array(first_tet, np.int64)
     weights = np.empty((len(points), 4))
-    wrong = settle_vertices(points, vertex_face, nodes, tets, sides, *where, tet, weights)
+    wrong = settle_vertices(points, vertex_face, cage, copies, tet, weights)
     at = tet[faces]
     is_whole = (at[:, 0] == at[:, 1]) & (at[:, 1] == at[:, 2])
     which = np.flatnonzero(~is_whole)
+    surface = CutSurface(points=points, faces=faces, face_edges=face_edges, vertex_tet=tet)
     room = 4 * len(which) + 64
     while True:
         rows = np.empty((3, room), np.int64)
-        key, bary, corner = (
-            np.empty(4 * room, np.int64),
-            np.empty((4 * room, 3)),
-            np.empty((4 * room, 4)),
+        corner = Corners(
+            key=np.empty(4 * room, np.int64),
+            bary=np.empty((4 * room, 3)),
+            weights=np.empty((4 * room, 4)),
         )
         count = np.zeros(3, np.int64)
-        clip_faces(
-            which, points, faces, face_edges, nodes, tets, sides, tet_faces, tet_edges, face_total,
-            edge_total, tet, *where, *rows, key, bary, corner, count,
-        )  # fmt: skip
+        clip_faces(which, surface, cage, copies, rows, corner, count)
         if count[0] <= room and count[1] <= 4 * room:
             break
         room = max(count[0], count[1] // 4 + 1)
     polygons, corners = count[0], count[1]
     start = np.append(rows[2, :polygons], corners)
     return _Cut(
-        np.flatnonzero(is_whole),
-        rows[0, :polygons],
-        rows[1, :polygons],
-        start,
-        key[:corners],
-        bary[:corners],
-        corner[:corners],
-        tet,
-        weights,
-        int(wrong + count[2]),
+        whole=np.flatnonzero(is_whole),
+        face=rows[0, :polygons],
+        tet=rows[1, :polygons],
+        start=start,
+        key=corner.key[:corners],
+        bary=corner.bary[:corners],
+        weights=corner.weights[:corners],
+        vertex_tet=tet,
+        vertex_weights=weights,
+        wrong=int(wrong + count[2]),
     )
 
 
@@ -183,7 +201,7 @@ def _cleaned(points, faces, nodes, tets, cut: _Cut) -> tuple[Clipped, int]:
     size = fan_polygons(cut.start, vertex, normals, x, cut.bary, parent, *made)
     polygon, cut_faces, bary = (array[:size] for array in made)
     # A vertex may have been joined to one in a polygon next door, so whole triangles change theirs too.
-    joined = _roots(parent)[faces[cut.whole]]
+    joined = roots(parent)[faces[cut.whole]]
     is_kept = ~is_degenerate(joined)
     whole = cut.whole[is_kept]
     corners = np.broadcast_to(np.eye(3)[:, :2], (len(whole), 3, 2))
@@ -195,9 +213,3 @@ def _cleaned(points, faces, nodes, tets, cut: _Cut) -> tuple[Clipped, int]:
         vertex_tet,
         weights,
     ), helpless
-
-
-def _roots(parent):
-    while (parent[parent] != parent).any():
-        parent = parent[parent]
-    return parent

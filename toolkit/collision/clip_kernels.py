@@ -12,7 +12,10 @@ points. So all that meet at a corner agree on it, and the pieces fit without cra
 no geometry could have do not make a cycle: they are counted, and the caller moves the surface a little.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.toolkit.cage.copies_kernels import choose_copy, with_new
 from jellycage.toolkit.compile_kernels import njit, njit_called, njit_inside
@@ -28,6 +31,55 @@ FLAT = 1e-12
 """Triangles with less area than this, over their longest side squared, have no inside that a cage edge pierces."""
 MOST = 7
 """Corners that a polygon can have: one per side."""
+
+
+class CutSurface(NamedTuple):
+    """The surface that is cut."""
+
+    points: NDArray[np.float64]
+    faces: NDArray[np.int64]
+    face_edges: NDArray[np.int64]
+    """Number of the mesh edge that starts at each corner of a face, shape (f, 3)."""
+    vertex_tet: NDArray[np.int64]
+    """Tet that strictly holds each vertex."""
+
+
+class CuttingCage(NamedTuple):
+    """The tets that it is cut along."""
+
+    nodes: NDArray[np.float64]
+    tets: NDArray[np.int64]
+    """Ascending in each row, shape (e, 4)."""
+    sides: NDArray[np.float64]
+    """Signs of their volumes, shape (e,)."""
+    tet_faces: NDArray[np.int64]
+    tet_edges: NDArray[np.int64]
+    """Numbers of their faces (e, 4) and edges (e, 6)."""
+    face_total: int
+    edge_total: int
+
+
+class Corners(NamedTuple):
+    """Corners of polygons, a row each."""
+
+    key: NDArray[np.int64]
+    """What a corner is: -1 - mesh vertex, 2 * (mesh edge * face_total + cage face) or
+    2 * (triangle * edge_total + cage edge) + 1."""
+    bary: NDArray[np.float64]
+    """Weights of the triangle's corners, shape (k, 3)."""
+    weights: NDArray[np.float64]
+    """Weights of the tet's corners, shape (k, 4)."""
+
+
+class Signs(NamedTuple):
+    """Volumes that decide on the corners of one polygon."""
+
+    depth: NDArray[np.float64]
+    """Of the triangle's corners behind the tet's faces, shape (3, 4)."""
+    across: NDArray[np.float64]
+    """Of mesh edges with cage edges, shape (3, 6)."""
+    height: NDArray[np.float64]
+    """Of the tet's corners over the triangle, shape (4,)."""
 
 
 @njit_called
@@ -52,14 +104,12 @@ def depths_in(point, nodes, tet, side, out_depth):
 
 
 @njit
-def settle_vertices(
-    points, vertex_face, nodes, tets, sides, start, elements, home_start, homes,
-    out_element, out_weights,
-):  # fmt: skip
+def settle_vertices(points, vertex_face, cage, copies, out_element, out_weights):
     """The tet that strictly holds each vertex, from a first guess in out_element, and the weights there.
 
     Returns how many vertices have none: they lie exactly on a face, or outside.
     """
+    nodes, tets, sides = cage.nodes, cage.tets, cage.sides
     depth = np.empty(4)
     lost = 0
     for v in range(points.shape[0]):
@@ -72,7 +122,7 @@ def settle_vertices(
             for c in range(1, 4):
                 if depth[c] < depth[m]:
                     m = c
-            onward = choose_copy(e, m, vertex_face[v], start, elements, home_start, homes)
+            onward = choose_copy(e, m, vertex_face[v], copies)
             if onward < 0:
                 break
             e = onward
@@ -86,28 +136,30 @@ def settle_vertices(
 
 
 @njit_inside
-def find_corners(
-    face, e, points, faces, face_edges, nodes, tets, side, tet_faces, tet_edges, vertex_element, face_total, edge_total,
-    depth, across, height, joins, out_key, out_bary, out_weights,
-):  # fmt: skip
+def find_corners(face, e, surface, cage, signs, out_joins, out_corners):
     """The corners of the part of a triangle in a tet, in no order; returns how many, -1 if a vertex disagrees.
 
-    joins (7, 2): the two sides that each corner joins, 0-3 faces of the tet, 4-6 edges of the triangle.
+    out_joins (7, 2): the two sides that each corner joins, 0-3 faces of the tet, 4-6 edges of the triangle.
     """
+    points, faces, nodes, tets = surface.points, surface.faces, cage.nodes, cage.tets
+    depth, across, height = signs.depth, signs.across, signs.height
+    key, bary, weights = out_corners.key, out_corners.bary, out_corners.weights
+    joins, side = out_joins, cage.sides[e]
+    # Mesh vertices in the tet.
     made = 0
     for c in range(3):
         v = faces[face, c]
         least = depths_in(points[v], nodes, tets[e], side, depth[c])
         if least > 0.0:
-            if vertex_element[v] != e:
+            if surface.vertex_tet[v] != e:
                 return -1
             total = depth[c, 0] + depth[c, 1] + depth[c, 2] + depth[c, 3]
             joins[made, 0], joins[made, 1] = 4 + (c + 2) % 3, 4 + c
-            out_key[made] = -1 - v
+            key[made] = -1 - v
             for k in range(3):
-                out_bary[made, k] = 1.0 if k == c else 0.0
+                bary[made, k] = 1.0 if k == c else 0.0
             for m in range(4):
-                out_weights[made, m] = depth[c, m] / total
+                weights[made, m] = depth[c, m] / total
             made += 1
     if made == 3:
         return 3
@@ -120,6 +172,7 @@ def find_corners(
         for g in range(6):
             p, q = nodes[tets[e, EDGES[g, 0]]], nodes[tets[e, EDGES[g, 1]]]
             across[c, g] = turn * tet_volume6(points[a], points[b], p, q)
+    # Mesh edges through cage faces: their ends lie on either side, and they pass its three edges on the same side.
     for c in range(3):
         d = (c + 1) % 3
         for m in range(4):
@@ -138,20 +191,21 @@ def find_corners(
             if made == MOST:
                 return -1
             joins[made, 0], joins[made, 1] = 4 + c, m
-            out_key[made] = 2 * (face_edges[face, c] * face_total + tet_faces[e, m])
+            key[made] = 2 * (surface.face_edges[face, c] * cage.face_total + cage.tet_faces[e, m])
             # Along the edge from its lower vertex, so that both triangles at it get the same share.
             low, high = (c, d) if faces[face, c] < faces[face, d] else (d, c)
             share = depth[low, m] / (depth[low, m] - depth[high, m])
-            out_bary[made, (c + 2) % 3] = 0.0
-            out_bary[made, low], out_bary[made, high] = 1.0 - share, share
+            bary[made, (c + 2) % 3] = 0.0
+            bary[made, low], bary[made, high] = 1.0 - share, share
             total = wi + wj + wk
-            out_weights[made, m] = 0.0
-            out_weights[made, i], out_weights[made, j], out_weights[made, k] = (
+            weights[made, m] = 0.0
+            weights[made, i], weights[made, j], weights[made, k] = (
                 wi / total,
                 wj / total,
                 wk / total,
             )
             made += 1
+    # Cage edges through the triangle, likewise.
     a, b, c = points[faces[face, 0]], points[faces[face, 1]], points[faces[face, 2]]
     if is_flat(a, b, c):
         return made
@@ -170,13 +224,13 @@ def find_corners(
         # Here the order of the two matters: a polygon counter-clockwise on the triangle passes from 0 to 1.
         if (height[i] < 0.0) == (PARITY[g] * side > 0.0):
             joins[made, 0], joins[made, 1] = joins[made, 1], joins[made, 0]
-        out_key[made] = 2 * (face * edge_total + tet_edges[e, g]) + 1
+        key[made] = 2 * (face * cage.edge_total + cage.tet_edges[e, g]) + 1
         total = wa + wb + wc
-        out_bary[made, 0], out_bary[made, 1], out_bary[made, 2] = wa / total, wb / total, wc / total
+        bary[made, 0], bary[made, 1], bary[made, 2] = wa / total, wb / total, wc / total
         share = height[i] / (height[i] - height[j])
         for m in range(4):
-            out_weights[made, m] = 0.0
-        out_weights[made, i], out_weights[made, j] = 1.0 - share, share
+            weights[made, m] = 0.0
+        weights[made, i], weights[made, j] = 1.0 - share, share
         made += 1
     return made
 
@@ -213,32 +267,26 @@ def order_corners(made, joins, depth, at_side, out_order, out_side):
 
 
 @njit
-def clip_faces(
-    which, points, faces, face_edges, nodes, tets, sides, tet_faces, tet_edges, face_total, edge_total,
-    vertex_element, start, elements, home_start, homes,
-    out_face, out_element, out_start, out_key, out_bary, out_weights, out_count,
-):  # fmt: skip
+def clip_faces(which, surface, cage, copies, out_polygons, out_corners, out_count):
     """Cut the triangles in `which` along the tets, walking through shared faces only.
 
-    out_face, out_element, out_start: one row per polygon; out_key, out_bary (3), out_weights (4): one per corner of
-    one. Keys: -1 - mesh vertex, 2 * (mesh edge * face_total + cage face), 2 * (triangle * edge_total + cage edge) + 1.
-    out_count: polygons, corners, contradictions. Counts go on when the room is used up.
+    out_polygons (3, p): triangle, tet and first corner of each polygon. out_count: polygons, corners, contradictions.
+    Counts go on when the room is used up.
     """
-    depth, across, height = np.empty((3, 4)), np.empty((3, 6)), np.empty(4)
-    joins, at_side = np.empty((MOST, 2), np.int64), np.empty((7, 2), np.int64)
-    key, order, side_after = (
-        np.empty(MOST, np.int64),
-        np.empty(MOST, np.int64),
-        np.empty(MOST, np.int64),
+    signs = Signs(depth=np.empty((3, 4)), across=np.empty((3, 6)), height=np.empty(4))
+    corner = Corners(
+        key=np.empty(MOST, np.int64), bary=np.empty((MOST, 3)), weights=np.empty((MOST, 4))
     )
-    bary, weights = np.empty((MOST, 3)), np.empty((MOST, 4))
+    joins, at_side = np.empty((MOST, 2), np.int64), np.empty((7, 2), np.int64)
+    order, side_after = np.empty(MOST, np.int64), np.empty(MOST, np.int64)
+    faces, vertex_tet = surface.faces, surface.vertex_tet
     todo = np.empty(4096, np.int64)
     polygons, corners, wrong = 0, 0, 0
     for w in range(which.shape[0]):
         face = which[w]
         count = 0
         for c in range(3):
-            e = vertex_element[faces[face, c]]
+            e = vertex_tet[faces[face, c]]
             is_new = True
             for p in range(count):
                 is_new &= todo[p] != e
@@ -249,29 +297,27 @@ def clip_faces(
         while done < count:
             e = todo[done]
             done += 1
-            made = find_corners(
-                face, e, points, faces, face_edges, nodes, tets, sides[e], tet_faces, tet_edges, vertex_element,
-                face_total, edge_total, depth, across, height, joins, key, bary, weights,
-            )  # fmt: skip
-            if made < 3 or not order_corners(made, joins, depth, at_side, order, side_after):
+            made = find_corners(face, e, surface, cage, signs, joins, corner)
+            if made < 3 or not order_corners(made, joins, signs.depth, at_side, order, side_after):
                 wrong += 1
                 continue
-            if polygons < out_face.shape[0] and corners + made <= out_key.shape[0]:
-                out_face[polygons], out_element[polygons] = face, e
-                out_start[polygons] = corners
+            if polygons < out_polygons.shape[1] and corners + made <= out_corners.key.shape[0]:
+                out_polygons[0, polygons], out_polygons[1, polygons] = face, e
+                out_polygons[2, polygons] = corners
                 for k in range(made):
                     n = order[k]
-                    out_key[corners + k] = key[n]
+                    out_corners.key[corners + k] = corner.key[n]
                     for axis in range(3):
-                        out_bary[corners + k, axis] = bary[n, axis]
+                        out_corners.bary[corners + k, axis] = corner.bary[n, axis]
                     for m in range(4):
-                        out_weights[corners + k, m] = weights[n, m]
+                        out_corners.weights[corners + k, m] = corner.weights[n, m]
             polygons += 1
             corners += made
+            # On through the faces of the tet that the polygon has sides on.
             for k in range(made):
                 if side_after[k] > 3:
                     continue
-                onward = choose_copy(e, side_after[k], face, start, elements, home_start, homes)
+                onward = choose_copy(e, side_after[k], face, copies)
                 if onward < 0:
                     wrong += 1
                     continue

@@ -4,7 +4,10 @@ Nodes of two patches are compared along x, y, z and along the vector areas of bo
 patches that lie along each other early.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.toolkit.collision.bdop_kernels import bdop_of, index_mask
 from jellycage.toolkit.collision.bounds_kernels import (
@@ -15,8 +18,36 @@ from jellycage.toolkit.collision.bounds_kernels import (
 )
 from jellycage.toolkit.collision.kdop_kernels import AXIS_COUNT
 from jellycage.toolkit.collision.pairs_kernels import are_parted, cross_triangles
+from jellycage.toolkit.collision.posed_kernels import PosedTriangles
 from jellycage.toolkit.collision.predicates_kernels import point_of
 from jellycage.toolkit.compile_kernels import njit, njit_called, njit_inside
+
+
+class Directions(NamedTuple):
+    """Five directions prepared in a tet of A (row 0) and one of B (row 1): x, y, z and the normals of both patches."""
+
+    factors: NDArray[np.float64]
+    shifts: NDArray[np.int64]
+    """See `prepare_axis`, shapes (2, 5, 9) and (2, 5, 6)."""
+    normals: NDArray[np.float64]
+    """Vector areas, shape (2, 3)."""
+
+
+class Scratch(NamedTuple):
+    """What the comparison of two patches works in."""
+
+    todo: NDArray[np.int64]
+    """Pairs of ranges of triangles that wait, shape (256, 4)."""
+    bounds: NDArray[np.float64]
+    """Of one triangle, shape (2, 5)."""
+    near_a: NDArray[np.int64]
+    near_b: NDArray[np.int64]
+    boxes_a: NDArray[np.float64]
+    boxes_b: NDArray[np.float64]
+    """Triangles of two small nodes that meet the other one, and their bounds, shape (n, 10)."""
+    reach: NDArray[np.float64]
+    """Bounds of the node of B, of what is near it of A, and of what is near that of B, shape (3, 10)."""
+    signs: NDArray[np.int64]
 
 
 @njit_inside
@@ -40,8 +71,10 @@ def overlap_nodes(box_a, box_b, factors, shifts):
 
 
 @njit_inside
-def bound_triangle(triangles, vertices, t, side, factors, normals, out_bounds):
+def bound_triangle(mesh, t, side, directions, out_bounds):
     """Low and high bounds (2, 5) of a triangle along the prepared directions, whose last two are the normals."""
+    triangles, vertices = mesh.triangles, mesh.vertices
+    factors, normals = directions.factors, directions.normals
     mask = index_mask(triangles)
     for k in range(5):
         out_bounds[0, k], out_bounds[1, k] = np.inf, -np.inf
@@ -63,13 +96,13 @@ def bound_triangle(triangles, vertices, t, side, factors, normals, out_bounds):
 
 
 @njit_inside
-def gather_near(
-    triangles, vertices, first, last, side, factors, normals, reach, out_near, out_bounds, out_reach
-):
+def gather_near(mesh, first, last, side, directions, reach, out_near, out_bounds, out_reach):
     """Triangles of a range that meet the bounds `reach` (10,): numbers, bounds (n, 10), and bounds of all; their count.
 
     Bounds are low and high by turns along the five prepared directions.
     """
+    triangles, vertices = mesh.triangles, mesh.vertices
+    factors, normals = directions.factors, directions.normals
     mask = index_mask(triangles)
     margin, other_margin = factors[side, 3, 8], factors[side, 4, 8]
     nx, ny, nz = normals[0, 0], normals[0, 1], normals[0, 2]
@@ -81,6 +114,7 @@ def gather_near(
         i = np.int64(triangles[t, 0]) & mask
         j = np.int64(triangles[t, 1]) & mask
         k = np.int64(triangles[t, 2]) & mask
+        # Direction by direction, so that most triangles are dropped after the first ones.
         ax, bx, cx = vertices[i, 0], vertices[j, 0], vertices[k, 0]
         low_x, high_x = min(min(ax, bx), cx), max(max(ax, bx), cx)
         if low_x > reach[1] or high_x < reach[0]:
@@ -126,24 +160,28 @@ def gather_near(
 def meet(bounds, i, others, j):
     """Whether two rows of bounds meet along all five directions."""
     return (
-        bounds[i, 0] <= others[j, 1] and others[j, 0] <= bounds[i, 1]
-        and bounds[i, 2] <= others[j, 3] and others[j, 2] <= bounds[i, 3]
-        and bounds[i, 4] <= others[j, 5] and others[j, 4] <= bounds[i, 5]
-        and bounds[i, 6] <= others[j, 7] and others[j, 6] <= bounds[i, 7]
-        and bounds[i, 8] <= others[j, 9] and others[j, 8] <= bounds[i, 9]
-    )  # fmt: skip
+        bounds[i, 0] <= others[j, 1]
+        and others[j, 0] <= bounds[i, 1]
+        and bounds[i, 2] <= others[j, 3]
+        and others[j, 2] <= bounds[i, 3]
+        and bounds[i, 4] <= others[j, 5]
+        and others[j, 4] <= bounds[i, 5]
+        and bounds[i, 6] <= others[j, 7]
+        and others[j, 6] <= bounds[i, 7]
+        and bounds[i, 8] <= others[j, 9]
+        and others[j, 8] <= bounds[i, 9]
+    )
 
 
 @njit_called
-def find_near(
-    own_triangles, vertices, own, triangles, first, last, side, factors, shifts, normals, bounds,
-    todo, room, out_near,
-):  # fmt: skip
+def find_near(own_mesh, own, mesh, first, last, side, directions, room, scratch):
     """Triangles in a range of a tree of body `side` whose nodes meet triangle `own` of the other; returns how many.
 
-    todo: the stack, free from row `room` on.
+    They go to scratch.near_a; scratch.todo is free from row `room` on.
     """
-    bound_triangle(own_triangles, vertices, own, 1 - side, factors, normals, bounds)
+    triangles, factors, shifts = mesh.triangles, directions.factors, directions.shifts
+    bounds, todo, out_near = scratch.bounds, scratch.todo, scratch.near_a
+    bound_triangle(own_mesh, own, 1 - side, directions, bounds)
     found, count = 0, room + 1
     todo[room, 0], todo[room, 1] = first, last
     while count > room:
@@ -171,10 +209,10 @@ def find_near(
 
 
 @njit_called
-def try_pair(
-    triangles_a, vertices_a, triangles_b, vertices_b, a, b, found, signs, out_pairs, out_ends
-):  # fmt: skip
+def try_pair(mesh_a, mesh_b, a, b, found, signs, out_pairs, out_ends):
     """Try triangles a of A and b of B; returns how many pairs cross so far."""
+    triangles_a, vertices_a = mesh_a.triangles, mesh_a.vertices
+    triangles_b, vertices_b = mesh_b.triangles, mesh_b.vertices
     mask_a, mask_b = index_mask(triangles_a), index_mask(triangles_b)
     first = (
         point_of(vertices_a, np.int64(triangles_a[a, 0]) & mask_a),
@@ -195,13 +233,17 @@ def try_pair(
 
 
 @njit_called
-def cross_patches(
-    triangles_a, vertices_a, triangles_b, vertices_b, a, end_a, b, end_b, leaf,
-    factors, shifts, normals, bounds, todo, near, other_near, boxes_a, boxes_b, reach, signs,
-    out_pairs, out_ends, found,
-):  # fmt: skip
-    """Find the crossing pairs of two ranges of triangles whose tets are prepared; returns how many there are so far."""
-    todo[0, 0], todo[0, 1], todo[0, 2], todo[0, 3] = a, end_a, b, end_b
+def cross_patches(mesh_a, mesh_b, ranges, leaf, directions, found, scratch, out_pairs, out_ends):
+    """Find the crossing pairs of two patches whose tets are prepared; returns how many there are so far.
+
+    ranges: first and last triangle of the patch of A, and of that of B.
+    """
+    triangles_a, vertices_a = mesh_a.triangles, mesh_a.vertices
+    triangles_b, vertices_b = mesh_b.triangles, mesh_b.vertices
+    factors, shifts, todo = directions.factors, directions.shifts, scratch.todo
+    near, other_near, reach = scratch.near_a, scratch.near_b, scratch.reach
+    boxes_a, boxes_b, signs = scratch.boxes_a, scratch.boxes_b, scratch.signs
+    todo[0, 0], todo[0, 1], todo[0, 2], todo[0, 3] = ranges
     count = 1
     while count > 0:
         count -= 1
@@ -209,40 +251,17 @@ def cross_patches(
         if not overlap_nodes(bdop_of(triangles_a, a), bdop_of(triangles_b, b), factors, shifts):
             continue
         if (end_a - a) * (end_b - b) <= leaf:
+            # Two small nodes: of A what reaches the bounds of B, of B what reaches that, then all pairs of these.
             box = bdop_of(triangles_b, b)
             for k in range(5):
                 reach[0, 2 * k] = low_bound(box, factors, shifts, 1, k)
                 reach[0, 2 * k + 1] = high_bound(box, factors, shifts, 1, k)
-            near_a = gather_near(
-                triangles_a,
-                vertices_a,
-                a,
-                end_a,
-                0,
-                factors,
-                normals,
-                reach[0],
-                near,
-                boxes_a,
-                reach[1],
-            )
-            near_b = (
-                gather_near(
-                    triangles_b,
-                    vertices_b,
-                    b,
-                    end_b,
-                    1,
-                    factors,
-                    normals,
-                    reach[1],
-                    other_near,
-                    boxes_b,
-                    reach[2],
+            near_a = gather_near(mesh_a, a, end_a, 0, directions, reach[0], near, boxes_a, reach[1])
+            near_b = 0
+            if near_a > 0:
+                near_b = gather_near(
+                    mesh_b, b, end_b, 1, directions, reach[1], other_near, boxes_b, reach[2]
                 )
-                if near_a > 0
-                else 0
-            )
             for n in range(near_a if near_b > 0 else 0):
                 if not meet(boxes_a, n, reach, 2):
                     continue
@@ -252,31 +271,18 @@ def cross_patches(
                     i, j = near[n], other_near[m]
                     if are_parted(triangles_a, vertices_a, i, triangles_b, vertices_b, j):
                         continue
-                    found = try_pair(
-                        triangles_a, vertices_a, triangles_b, vertices_b, i, j, found,
-                        signs, out_pairs, out_ends,
-                    )  # fmt: skip
+                    found = try_pair(mesh_a, mesh_b, i, j, found, signs, out_pairs, out_ends)
             continue
         # The larger node is opened: its own triangle against the other node, and its children.
         is_a = end_a - a >= end_b - b
         if is_a:
-            tried = find_near(
-                triangles_a, vertices_a, a, triangles_b, b, end_b, 1, factors, shifts, normals, bounds,
-                todo, count, near,
-            )  # fmt: skip
+            tried = find_near(mesh_a, a, mesh_b, b, end_b, 1, directions, count, scratch)
         else:
-            tried = find_near(
-                triangles_b, vertices_b, b, triangles_a, a, end_a, 0, factors, shifts, normals, bounds,
-                todo, count, near,
-            )  # fmt: skip
+            tried = find_near(mesh_b, b, mesh_a, a, end_a, 0, directions, count, scratch)
         for n in range(tried):
             i, j = (a, near[n]) if is_a else (near[n], b)
-            if are_parted(triangles_a, vertices_a, i, triangles_b, vertices_b, j):
-                continue
-            found = try_pair(
-                triangles_a, vertices_a, triangles_b, vertices_b, i, j, found,
-                signs, out_pairs, out_ends,
-            )  # fmt: skip
+            if not are_parted(triangles_a, vertices_a, i, triangles_b, vertices_b, j):
+                found = try_pair(mesh_a, mesh_b, i, j, found, signs, out_pairs, out_ends)
         left, end = (a + 1, end_a) if is_a else (b + 1, end_b)
         middle = left + (end - left) // 2
         for child in range(2):
@@ -339,42 +345,47 @@ def find_tet_pairs(tree_a, dops_a, tree_b, dops_b, out_tets):
 
 
 @njit
-def cross_tets(solid_a, solid_b, tet_pairs, leaf, out_pairs, out_ends):
+def cross_tets(posed_a, posed_b, tet_pairs, leaf, out_pairs, out_ends):
     """Find all crossing pairs of triangles in pairs of tets; returns how many there are (stores those that fit).
 
     Rows of out_pairs (k, 6): triangle of A, of B, body and edge of the first end, of the second. Rows of out_ends
     (k, 8): shares of the way along those edges, the two points.
     """
-    factors, shifts = np.empty((2, 5, 9)), np.empty((2, 5, 6), np.int64)
-    normals, bounds, todo = np.empty((2, 3)), np.empty((2, 5)), np.empty((256, 4), np.int64)
-    signs, reach = np.empty((5, 4), np.int64), np.empty((3, 10))
-    other_near, boxes_a, boxes_b = (
-        np.empty(leaf, np.int64),
-        np.empty((leaf, 10)),
-        np.empty((leaf, 10)),
+    directions = Directions(
+        factors=np.empty((2, 5, 9)),
+        shifts=np.empty((2, 5, 6), np.int64),
+        normals=np.empty((2, 3)),
     )
-    near = np.empty(max(solid_a.triangles.shape[0], solid_b.triangles.shape[0]), np.int64)
-    nodes_a, tets_a, nodes_b, tets_b = solid_a.nodes, solid_a.tets, solid_b.nodes, solid_b.tets
-    triangles_a, vertices_a = solid_a.triangles, solid_a.vertices
-    triangles_b, vertices_b = solid_b.triangles, solid_b.vertices
-    start_a, start_b = solid_a.patch_triangle_start, solid_b.patch_triangle_start
+    scratch = Scratch(
+        todo=np.empty((256, 4), np.int64),
+        bounds=np.empty((2, 5)),
+        near_a=np.empty(max(posed_a.triangles.shape[0], posed_b.triangles.shape[0]), np.int64),
+        near_b=np.empty(leaf, np.int64),
+        boxes_a=np.empty((leaf, 10)),
+        boxes_b=np.empty((leaf, 10)),
+        reach=np.empty((3, 10)),
+        signs=np.empty((5, 4), np.int64),
+    )
+    factors, shifts, normals = directions.factors, directions.shifts, directions.normals
+    nodes_a, tets_a, nodes_b, tets_b = posed_a.nodes, posed_a.tets, posed_b.nodes, posed_b.tets
+    mesh_a = PosedTriangles(posed_a.triangles, posed_a.vertices)
+    mesh_b = PosedTriangles(posed_b.triangles, posed_b.vertices)
+    start_a, start_b = posed_a.patch_triangle_start, posed_b.patch_triangle_start
     found = 0
     for pair in range(tet_pairs.shape[0]):
         e, f = tet_pairs[pair, 0], tet_pairs[pair, 1]
         prepare_box(nodes_a, tets_a, e, 0, factors, shifts)
         prepare_box(nodes_b, tets_b, f, 1, factors, shifts)
-        for p in range(solid_a.tet_patch_start[e], solid_a.tet_patch_start[e + 1]):
-            set_normal(solid_a.patch_weight_area, solid_a.inverses, e, p, 0, normals)
-            for q in range(solid_b.tet_patch_start[f], solid_b.tet_patch_start[f + 1]):
-                set_normal(solid_b.patch_weight_area, solid_b.inverses, f, q, 1, normals)
+        for p in range(posed_a.tet_patch_start[e], posed_a.tet_patch_start[e + 1]):
+            set_normal(posed_a.patch_weight_area, posed_a.inverses, e, p, 0, normals)
+            for q in range(posed_b.tet_patch_start[f], posed_b.tet_patch_start[f + 1]):
+                set_normal(posed_b.patch_weight_area, posed_b.inverses, f, q, 1, normals)
                 for k in range(2):
                     x, y, z = normals[k, 0], normals[k, 1], normals[k, 2]
                     prepare_axis(nodes_a, tets_a, e, x, y, z, 0, 3 + k, factors, shifts)
                     prepare_axis(nodes_b, tets_b, f, x, y, z, 1, 3 + k, factors, shifts)
+                ranges = start_a[p], start_a[p + 1], start_b[q], start_b[q + 1]
                 found = cross_patches(
-                    triangles_a, vertices_a, triangles_b, vertices_b,
-                    start_a[p], start_a[p + 1], start_b[q], start_b[q + 1], leaf,
-                    factors, shifts, normals, bounds, todo, near, other_near, boxes_a, boxes_b, reach,
-                    signs, out_pairs, out_ends, found,
-                )  # fmt: skip
+                    mesh_a, mesh_b, ranges, leaf, directions, found, scratch, out_pairs, out_ends
+                )
     return found

@@ -1,16 +1,32 @@
 """The point of a posed surface that is nearest to each given one."""
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.toolkit.collision.bdop_kernels import bdop_of, index_mask
 from jellycage.toolkit.collision.bounds_kernels import high_bound, low_bound, prepare_box
 from jellycage.toolkit.collision.kdop_kernels import AXIS_COUNT
+from jellycage.toolkit.collision.posed_kernels import PosedTriangles
 from jellycage.toolkit.compile_kernels import njit, njit_called, njit_inside
 
 ROUNDING = 1e-13
 """Error of a distance over the size of coordinates."""
 NEEDLE = 1e-6
 """Least square of the sine between two sides for the inside of a triangle alone to decide."""
+
+
+class Scratch(NamedTuple):
+    """What the search in a patch works in."""
+
+    factors: NDArray[np.float64]
+    shifts: NDArray[np.int64]
+    """Of the tet that is prepared, see `bounds_kernels`."""
+    todo: NDArray[np.int64]
+    away: NDArray[np.float64]
+    """Ranges of triangles that wait, and squares of their least distances."""
+    weights: NDArray[np.float64]
 
 
 @njit_inside
@@ -94,11 +110,11 @@ def box_distance(box, factors, shifts, x, y, z):
 
 
 @njit_called
-def near_patch(
-    points, p, triangles, vertices, first, last, factors, shifts, slack, todo, away, weights,
-    out_nearest, out_triangle,
-):  # fmt: skip
+def near_patch(points, p, mesh, first, last, slack, scratch, out_nearest, out_triangle):
     """Look for something nearer to point p in a patch whose tet is prepared; see `find_nearest`."""
+    triangles, vertices = mesh.triangles, mesh.vertices
+    factors, shifts, weights = scratch.factors, scratch.shifts, scratch.weights
+    todo, away = scratch.todo, scratch.away
     mask = index_mask(triangles)
     x, y, z = points[p, 0], points[p, 1], points[p, 2]
     limit = (np.sqrt(out_nearest[p, 0]) + slack) ** 2
@@ -120,6 +136,7 @@ def near_patch(
             for c in range(3):
                 out_nearest[p, 1 + c] = weights[c]
             limit = (np.sqrt(square) + slack) ** 2
+        # Both children wait, the nearer one on top.
         left = t + 1
         middle = left + (end - left) // 2
         near = np.inf
@@ -131,7 +148,7 @@ def near_patch(
             if far > limit:
                 continue
             top = count
-            if far > near:  # the nearer child goes on top
+            if far > near:
                 todo[count, 0], todo[count, 1], away[count] = left, middle, near
                 top -= 1
             todo[top, 0], todo[top, 1], away[top] = begin, stop, far
@@ -139,18 +156,23 @@ def near_patch(
 
 
 @njit
-def find_nearest(solid, points, out_nearest, out_triangle):
+def find_nearest(posed, points, out_nearest, out_triangle):
     """Nearest triangle of each point, of equal ones the first.
 
     Rows of out_nearest (n, 4): square of the distance, weights of the corners.
     """
-    nodes, tets, tree, dops = solid.nodes, solid.tets, solid.tet_tree, solid.dops
-    triangles, vertices = solid.triangles, solid.vertices
-    patch_start, triangle_start = solid.tet_patch_start, solid.patch_triangle_start
+    nodes, tets, tree, dops = posed.nodes, posed.tets, posed.tet_tree, posed.dops
+    mesh = PosedTriangles(posed.triangles, posed.vertices)
+    patch_start, triangle_start = posed.tet_patch_start, posed.patch_triangle_start
     inner = tree.shape[0]
     todo, away = np.empty(inner + 2, np.int64), np.empty(inner + 2)
-    ranges, range_away, weights = np.empty((128, 2), np.int64), np.empty(128), np.empty(3)
-    factors, shifts = np.empty((1, 3, 9)), np.empty((1, 3, 6), np.int64)
+    scratch = Scratch(
+        factors=np.empty((1, 3, 9)),
+        shifts=np.empty((1, 3, 6), np.int64),
+        todo=np.empty((128, 2), np.int64),
+        away=np.empty(128),
+        weights=np.empty(3),
+    )
     for p in range(points.shape[0]):
         x, y, z = points[p, 0], points[p, 1], points[p, 2]
         size = max(abs(x), abs(y), abs(z))
@@ -166,12 +188,12 @@ def find_nearest(solid, points, out_nearest, out_triangle):
             n = todo[count]
             if n >= inner:
                 e = n - inner
-                prepare_box(nodes, tets, e, 0, factors, shifts)
+                prepare_box(nodes, tets, e, 0, scratch.factors, scratch.shifts)
                 for patch in range(patch_start[e], patch_start[e + 1]):
+                    first, last = triangle_start[patch], triangle_start[patch + 1]
                     near_patch(
-                        points, p, triangles, vertices, triangle_start[patch], triangle_start[patch + 1],
-                        factors, shifts, slack, ranges, range_away, weights, out_nearest, out_triangle,
-                    )  # fmt: skip
+                        points, p, mesh, first, last, slack, scratch, out_nearest, out_triangle
+                    )
                 continue
             left, right = tree[n, 0], tree[n, 1]
             near, far = dop_distance(dops, left, x, y, z), dop_distance(dops, right, x, y, z)

@@ -38,13 +38,13 @@ def find_loop(first, last, vertex, parent, out_corner, out_vertex):
 
 
 @njit_called
-def area_share(x, i, j, k, normal):
+def area_share(points, i, j, k, normal):
     """Area of a triangle as a share of its source, whose normal has the length of twice the area."""
-    ux, uy, uz = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1], x[j, 2] - x[i, 2]
-    vx, vy, vz = x[k, 0] - x[i, 0], x[k, 1] - x[i, 1], x[k, 2] - x[i, 2]
-    along = (
-        (uy * vz - uz * vy) * normal[0] + (uz * vx - ux * vz) * normal[1] + (ux * vy - uy * vx) * normal[2]
-    )  # fmt: skip
+    ax, ay, az = points[i, 0], points[i, 1], points[i, 2]
+    ux, uy, uz = points[j, 0] - ax, points[j, 1] - ay, points[j, 2] - az
+    vx, vy, vz = points[k, 0] - ax, points[k, 1] - ay, points[k, 2] - az
+    x, y, z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    along = x * normal[0] + y * normal[1] + z * normal[2]
     whole = normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2]
     return along / whole if whole > 0.0 else 1.0  # a source without area has no smaller parts
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from jellycage.toolkit.arrays import as_points, frozen
 from jellycage.toolkit.collision.kdop import refitted_dops
-from jellycage.toolkit.collision.posed_kernels import Solid, invert_tets, place_vertices
+from jellycage.toolkit.collision.posed_kernels import PosedArrays, invert_tets, place_vertices
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,14 +27,22 @@ class Posed:
     conditions: NDArray[np.float64]
     """How flat each tet is, shape (c,): longest edge from x3 cubed over six volumes; inf if it has none."""
 
-    def arrays(self) -> Solid:
+    def arrays(self) -> PosedArrays:
         """The arrays that kernels take, all read-only, so that every query is compiled once."""
         s = self.surface
-        return Solid(
-            *(self.nodes, frozen(s.tets), frozen(s.tet_bdop), frozen(s.tet_tree)),
-            *(frozen(s.tet_patch_start), frozen(s.patch_triangle_start)),
-            *(frozen(s.patch_weight_area), frozen(s.triangles), self.vertices),
-            *(self.dops, self.inverses, self.conditions),
+        return PosedArrays(
+            nodes=self.nodes,
+            tets=frozen(s.tets),
+            tet_bdop=frozen(s.tet_bdop),
+            tet_tree=frozen(s.tet_tree),
+            tet_patch_start=frozen(s.tet_patch_start),
+            patch_triangle_start=frozen(s.patch_triangle_start),
+            patch_weight_area=frozen(s.patch_weight_area),
+            triangles=frozen(s.triangles),
+            vertices=self.vertices,
+            dops=self.dops,
+            inverses=self.inverses,
+            conditions=self.conditions,
         )
 
 

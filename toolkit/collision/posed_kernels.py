@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from jellycage.toolkit.compile_kernels import njit
 
 
-class Solid(NamedTuple):
+class PosedArrays(NamedTuple):
     """A posed surface as kernels see it; fields as in `CollisionSurface` and `Posed`."""
 
     nodes: NDArray[np.float64]
@@ -23,6 +23,13 @@ class Solid(NamedTuple):
     dops: NDArray[np.float64]
     inverses: NDArray[np.float64]
     conditions: NDArray[np.float64]
+
+
+class PosedTriangles(NamedTuple):
+    """The triangles of a posed surface and their vertices, for what looks at nothing else."""
+
+    triangles: NDArray[np.uint32]
+    vertices: NDArray[np.float64]
 
 
 @njit

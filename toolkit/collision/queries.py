@@ -124,11 +124,11 @@ def intersecting_pairs(a: Posed, b: Posed, *, leaf: int = LEAF) -> Crossings:
     (`predicates_kernels`), so that segments always form closed curves on closed surfaces. Triangles without area
     cross others along a point. leaf: see `LEAF`; it changes the time alone.
     """
-    solid_a, solid_b = a.arrays(), b.arrays()
-    trees = solid_a.tet_tree, solid_a.dops, solid_b.tet_tree, solid_b.dops
+    posed_a, posed_b = a.arrays(), b.arrays()
+    trees = posed_a.tet_tree, posed_a.dops, posed_b.tet_tree, posed_b.dops
     tets = _as_many_as_found(lambda out: find_tet_pairs(*trees, out), (2, np.int64))[0]
     pairs, ends = _as_many_as_found(
-        lambda *out: cross_tets(solid_a, solid_b, tets, leaf, *out), (6, np.int64), (8, np.float64)
+        lambda *out: cross_tets(posed_a, posed_b, tets, leaf, *out), (6, np.int64), (8, np.float64)
     )
     order = np.lexsort([pairs[:, 1], pairs[:, 0]])
     pairs, ends = pairs[order], ends[order]

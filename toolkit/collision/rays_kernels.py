@@ -83,11 +83,10 @@ def hit_triangle(vertices, i, j, k, ray, axes):
     x, y, z = axes[0], axes[1], axes[2]
     ox, oy, oz = ray[x], ray[y], ray[z]
     az, bz, cz = vertices[i, z] - oz, vertices[j, z] - oz, vertices[k, z] - oz
-    at, u, v, w = hit_sheared(
-        vertices[i, x] - ox - ray[3] * az, vertices[i, y] - oy - ray[4] * az, az,
-        vertices[j, x] - ox - ray[3] * bz, vertices[j, y] - oy - ray[4] * bz, bz,
-        vertices[k, x] - ox - ray[3] * cz, vertices[k, y] - oy - ray[4] * cz, cz,
-    )  # fmt: skip
+    ax, ay = vertices[i, x] - ox - ray[3] * az, vertices[i, y] - oy - ray[4] * az
+    bx, by = vertices[j, x] - ox - ray[3] * bz, vertices[j, y] - oy - ray[4] * bz
+    cx, cy = vertices[k, x] - ox - ray[3] * cz, vertices[k, y] - oy - ray[4] * cz
+    at, u, v, w = hit_sheared(ax, ay, az, bx, by, bz, cx, cy, cz)
     return (at * ray[5] if at > -np.inf else at), u, v, w
 
 

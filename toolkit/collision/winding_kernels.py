@@ -63,11 +63,11 @@ def wind_in_patch(points, p, triangles, vertices, first, last, factors, shifts, 
 
 
 @njit
-def wind(solid, points, out_winding):
+def wind(posed, points, out_winding):
     """Winding numbers of points."""
-    nodes, tets, tree, dops = solid.nodes, solid.tets, solid.tet_tree, solid.dops
-    triangles, vertices = solid.triangles, solid.vertices
-    patch_start, triangle_start = solid.tet_patch_start, solid.patch_triangle_start
+    nodes, tets, tree, dops = posed.nodes, posed.tets, posed.tet_tree, posed.dops
+    triangles, vertices = posed.triangles, posed.vertices
+    patch_start, triangle_start = posed.tet_patch_start, posed.patch_triangle_start
     inner = tree.shape[0]
     todo, ranges = np.empty(inner + 2, np.int64), np.empty((128, 2), np.int64)
     factors, shifts = np.empty((1, 3, 9)), np.empty((1, 3, 6), np.int64)
@@ -89,7 +89,7 @@ def wind(solid, points, out_winding):
             e = n - inner
             prepare_box(nodes, tets, e, 0, factors, shifts)
             for patch in range(patch_start[e], patch_start[e + 1]):
+                first, last = triangle_start[patch], triangle_start[patch + 1]
                 out_winding[p] += wind_in_patch(
-                    points, p, triangles, vertices, triangle_start[patch], triangle_start[patch + 1],
-                    factors, shifts, ranges,
-                )  # fmt: skip
+                    points, p, triangles, vertices, first, last, factors, shifts, ranges
+                )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from jellycage.toolkit.cage.copies_kernels import Copies
 from jellycage.toolkit.cage.tet_cage import FaceNeighbours, tet_volumes
 from jellycage.toolkit.embedding.embedding_kernels import locate_faces, locate_vertices
 
@@ -51,8 +52,10 @@ def embed(
     weights = np.zeros((len(points), 4))
     vertex_face = np.zeros(len(points), np.int64)
     vertex_face[faces[::-1].reshape(-1)] = np.repeat(np.arange(len(faces))[::-1], 3)
-    where = (neighbours.start, neighbours.elements, *homes)
-    locate_vertices(points, vertex_face, nodes, tets, *where, element, weights)
+    copies = Copies(
+        start=neighbours.start, elements=neighbours.elements, home_start=homes[0], homes=homes[1]
+    )
+    locate_vertices(points, vertex_face, nodes, tets, copies, element, weights)
     solid = np.zeros((len(tets), 4))
     escaped = np.zeros((len(tets), 4), np.bool_)
     # Fitting changes the number of (triangle, element) rows by a few per cent.
@@ -61,7 +64,7 @@ def embed(
         rows = np.empty(room, np.int64), np.empty(room, np.int64)
         solid[:] = 0.0
         count = locate_faces(
-            points, faces, element, nodes, tets, *where, home_side, *rows, solid, escaped
+            points, faces, element, nodes, tets, copies, home_side, *rows, solid, escaped
         )
         if count <= room:
             break

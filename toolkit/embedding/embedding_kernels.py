@@ -4,7 +4,7 @@ import numpy as np
 
 from jellycage.toolkit.cage.copies_kernels import choose_copy, with_new
 from jellycage.toolkit.compile_kernels import njit, njit_called, njit_inside
-from jellycage.toolkit.geometry_kernels import clip_to_tet, tet_planes, tet_volume6
+from jellycage.toolkit.geometry_kernels import clip_to_tet, clipping_room, tet_planes, tet_volume6
 
 ROUNDING = 1e-10
 """Barycentric weights above minus this count as zero."""
@@ -32,9 +32,7 @@ def is_inside(nodes, tet, point, out_weights):
 
 
 @njit_inside
-def find_around(
-    point, face, first, nodes, tets, start, elements, home_start, homes, weights, queue
-):
+def find_around(point, face, first, nodes, tets, copies, weights, queue):
     """The element that holds a point, searched breadth first through shared faces; -1 if none of the nearest does."""
     queue[0] = first
     count, done = 1, 0
@@ -44,7 +42,7 @@ def find_around(
         if is_inside(nodes, tets[e], point, weights):
             return e
         for m in range(4):
-            onward = choose_copy(e, m, face, start, elements, home_start, homes)
+            onward = choose_copy(e, m, face, copies)
             is_new = onward >= 0 and count < queue.shape[0]
             for q in range(count):
                 is_new &= queue[q] != onward
@@ -55,9 +53,7 @@ def find_around(
 
 
 @njit
-def locate_vertices(
-    points, vertex_face, nodes, tets, start, elements, home_start, homes, out_element, out_weights
-):
+def locate_vertices(points, vertex_face, nodes, tets, copies, out_element, out_weights):
     """Element and weights of every vertex, searched from out_element's first guess; returns how many were lost (-1).
 
     vertex_face: one triangle at each vertex, which tells copies apart.
@@ -66,10 +62,8 @@ def locate_vertices(
     weights = np.empty(4)
     queue = np.empty(256, np.int64)
     for v in range(points.shape[0]):
-        e = find_around(
-            points[v], vertex_face[v], out_element[v],
-            nodes, tets, start, elements, home_start, homes, weights, queue,
-        )  # fmt: skip
+        first = out_element[v]
+        e = find_around(points[v], vertex_face[v], first, nodes, tets, copies, weights, queue)
         out_element[v] = e
         if e < 0:
             lost += 1
@@ -84,8 +78,9 @@ def locate_vertices(
 
 
 @njit_called
-def side_in(e, face, home_start, homes, home_side):
+def side_in(e, face, copies, home_side):
     """The void's side of a triangle in an element: as in that home, or in its first if it was not there before."""
+    home_start, homes = copies.home_start, copies.homes
     for h in range(home_start[face], home_start[face + 1]):
         if homes[h] == e:
             return home_side[h]
@@ -94,9 +89,18 @@ def side_in(e, face, home_start, homes, home_side):
 
 @njit
 def locate_faces(
-    points, faces, vertex_element, nodes, tets, start, elements, home_start, homes, home_side,
-    out_face, out_element, out_solid, out_escaped,
-):  # fmt: skip
+    points,
+    faces,
+    vertex_element,
+    nodes,
+    tets,
+    copies,
+    home_side,
+    out_face,
+    out_element,
+    out_solid,
+    out_escaped,
+):
     """The elements that each triangle passes, and what it adds to the solid in them.
 
     home_side: for each home 1 if the triangle's front borders on the void there, -1 if its back does, else 0.
@@ -108,24 +112,25 @@ def locate_faces(
     """
     room = out_face.shape[0]
     found = 0
-    polygon, spare = np.empty((8, 3)), np.empty((8, 3))
-    labels, spare_labels = np.empty(8, np.int64), np.empty(8, np.int64)
-    planes = np.empty((4, 4))
+    clipping = clipping_room()
+    polygon, labels = clipping.polygon, clipping.labels
     todo = np.empty(4096, np.int64)
     for t in range(faces.shape[0]):
+        # Most triangles lie in one element whole: nothing to clip.
         a, b, c = points[faces[t, 0]], points[faces[t, 1]], points[faces[t, 2]]
         e0 = vertex_element[faces[t, 0]]
         if e0 == vertex_element[faces[t, 1]] and e0 == vertex_element[faces[t, 2]] and e0 >= 0:
             if found < room:
                 out_face[found], out_element[found] = t, e0
             found += 1
-            side = side_in(e0, t, home_start, homes, home_side)
+            side = side_in(e0, t, copies, home_side)
             apex = nodes[tets[e0, 3]]
             volume = side * tet_volume6(apex, a, b, c) / 6.0
             out_solid[e0, 0] += volume
             for k in range(3):
                 out_solid[e0, 1 + k] += volume * (a[k] + b[k] + c[k] - 3.0 * apex[k]) / 4.0
             continue
+        # The others are walked through, from the elements of their corners on.
         count = 0
         for corner in range(3):
             e = vertex_element[faces[t, corner]]
@@ -145,16 +150,17 @@ def locate_faces(
                 nodes[tets[e, 2]],
                 nodes[tets[e, 3]],
             )
-            tet_planes(x0, x1, x2, x3, planes)
-            corners = clip_to_tet(a, b, c, planes, 0.0, polygon, labels, spare, spare_labels)
+            tet_planes(x0, x1, x2, x3, clipping.planes)
+            corners = clip_to_tet(a, b, c, 0.0, clipping)
             if corners < 3:
                 # A vertex on the very border of its element: nothing of the triangle lies inside.
                 continue
             if found < room:
                 out_face[found], out_element[found] = t, e
             found += 1
-            side = side_in(e, t, home_start, homes, home_side)
-            add_solid(side, a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners, out_solid[e])
+            side = side_in(e, t, copies, home_side)
+            add_solid(side, a, b, c, x0, x1, x2, x3, clipping, corners, out_solid[e])
+            # On through the faces of the element that the polygon has sides on.
             for side in range(corners):
                 m = labels[side]
                 if m > 3:
@@ -167,7 +173,7 @@ def locate_faces(
                 )
                 if length < SHORT:
                     continue
-                onward = choose_copy(e, m, t, start, elements, home_start, homes)
+                onward = choose_copy(e, m, t, copies)
                 if onward < 0:
                     out_escaped[e, m] = True
                     continue
@@ -176,13 +182,15 @@ def locate_faces(
 
 
 @njit_called
-def add_solid(side, a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners, out_solid):
+def add_solid(side, a, b, c, x0, x1, x2, x3, clipping, corners, out_solid):
     """Add what a triangle's part in a tet is to the volume and first moments of the solid there: Gauss about corner 3.
 
     Volume is 1/3 of the flux of y = x - x3, the moment 1/4 of that of y y. Faces 0-2 pass through corner 3 and add
     nothing. On face 3 the solid's area and its moment follow from Gauss's theorem about corner 2, and on the edge of
     faces 2 and 3 (x0 x1) its length and its moment from the pierced points, measured from x1.
     """
+    planes, polygon, labels = clipping.planes, clipping.polygon, clipping.labels
+    # The polygon itself, as a fan of triangles.
     for i in range(1, corners - 1):
         ux, uy, uz = (
             polygon[i, 0] - polygon[0, 0],
@@ -208,7 +216,7 @@ def add_solid(side, a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners, o
         touches |= labels[i] == 3
     if not touches:
         return
-
+    # Face 3, at distance `height` from corner 3: the sides of the polygon on it, with the normal that they have there.
     px, py, pz = planes[3, 0], planes[3, 1], planes[3, 2]
     height = px * (x3[0] - x0[0]) + py * (x3[1] - x0[1]) + pz * (x3[2] - x0[2])
     # The triangle's own normal: the polygon may be too small to give it.
@@ -232,6 +240,7 @@ def add_solid(side, a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners, o
                 area_x += flux * (qx + 0.5 * dx) / 3.0
                 area_y += flux * (qy + 0.5 * dy) / 3.0
                 area_z += flux * (qz + 0.5 * dz) / 3.0
+    # The edge x0 x1 closes the solid's part of face 3 where the polygon pierces it.
     ex, ey, ez = x0[0] - x1[0], x0[1] - x1[1], x0[2] - x1[2]
     edge = np.sqrt(ex * ex + ey * ey + ez * ez)
     for i in range(corners):
@@ -251,6 +260,7 @@ def add_solid(side, a, b, c, x0, x1, x2, x3, planes, polygon, labels, corners, o
             area_x += flux * (qx + 0.5 * s * ex / edge) / 3.0
             area_y += flux * (qy + 0.5 * s * ey / edge) / 3.0
             area_z += flux * (qz + 0.5 * s * ez / edge) / 3.0
+    # From the area to the flux through face 3, and from moments about x2 to those about x3.
     out_solid[0] += side * area * height / 3.0
     out_solid[1] += side * height * (area_x + area * (x2[0] - x3[0])) / 4.0
     out_solid[2] += side * height * (area_y + area * (x2[1] - x3[1])) / 4.0

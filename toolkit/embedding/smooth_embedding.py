@@ -32,6 +32,9 @@ from jellycage.toolkit.arrays import frozen, ragged
 from jellycage.toolkit.asset.asset import Asset
 from jellycage.toolkit.cage.element_tables import CUBE_CORNERS
 from jellycage.toolkit.embedding.smooth_embedding_kernels import (
+    CageArrays,
+    Sources,
+    Ways,
     blend_elements,
     find_sources,
     find_ways,
@@ -172,10 +175,15 @@ class _Cage:
         corners = nodes[elements]
         self.centres = corners.mean(axis=1)
         self.radius = np.sqrt(((corners - self.centres[:, None]) ** 2).sum(axis=2).max(axis=1))
-        self.shape = nodes, elements, self.centres, self.radius
         slopes = SLOPES[elements.shape[1]]
-        # An element that is flat has no slope across it, and a point in it needs none.
-        self.gradients = slopes @ np.linalg.pinv(np.einsum("eai,aj->eij", corners, slopes))
+        self.arrays = CageArrays(
+            nodes=nodes,
+            elements=elements,
+            centres=self.centres,
+            radius=self.radius,
+            # An element that is flat has no slope across it, and a point in it needs none.
+            gradients=slopes @ np.linalg.pinv(np.einsum("eai,aj->eij", corners, slopes)),
+        )
         pairs = np.array([(a, b) for a in range(elements.shape[1]) for b in range(a)])
         first, second = elements[:, pairs[:, 0]], elements[:, pairs[:, 1]]
         length = np.sqrt(((nodes[first] - nodes[second]) ** 2).sum(axis=2))
@@ -189,13 +197,14 @@ class _Cage:
         np.maximum.at(result, self.elements, values[:, None])
         return result
 
-    def ways(self, element, reach):
-        """CSR (start, nodes, lengths): the ways from the corners of those elements, see `find_ways`."""
+    def ways(self, element, reach) -> Ways:
+        """The ways from the corners of those elements."""
         is_wanted = np.zeros(len(self.nodes), np.bool_)
         is_wanted[self.elements[element]] = True
         start = np.zeros(len(self.nodes) + 1, np.int64)
         given = self.nodes, is_wanted, *self.links, reach, self.size
-        return start, *_stored(lambda *out: find_ways(*given, start, *out), 256 * len(self.nodes))
+        found = _stored(lambda *out: find_ways(*given, start, *out), 256 * len(self.nodes))
+        return Ways(start, *found)
 
 
 def _stored(fill: Callable[..., int], room: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -212,22 +221,26 @@ class _NodeFit:
     """Moving least squares over the nodes near each point."""
 
     def __init__(self, cage: _Cage, element):
-        self.cage, self.reach = cage, NODE_REACH * cage.size
-        self.ways = cage.ways(element, self.reach)
+        reach = NODE_REACH * cage.size
         every = np.arange(len(cage.nodes))
-        self.at = np.arange(len(every) + 1), every, every[:, None]
+        self.cage, self.ways = cage.arrays, cage.ways(element, reach)
+        self.sources = Sources(
+            at_start=np.arange(len(every) + 1),
+            at=every,
+            nodes=every[:, None],
+            centres=cage.nodes,
+            reach=reach,
+            sharpness=0.0,
+            power=3,
+        )
 
     def rows(self, points, element, weights, order):
         """CSR (start, nodes, weights) of the points of `order`."""
-        cage, start = self.cage, np.zeros(len(order) + 1, np.int64)
-        where = points, element, weights, order, *cage.shape, *self.ways
-        sources = *self.at, cage.nodes, self.reach, 0.0, 3
-        node, weight = _stored(
-            lambda *out: find_sources(*where, *sources, start, *out), 64 * len(order)
-        )
+        start = np.zeros(len(order) + 1, np.int64)
+        given = points, element, weights, order, self.cage, self.ways, self.sources
+        node, weight = _stored(lambda *out: find_sources(*given, start, *out), 64 * len(order))
         fit_least_squares(
-            *(points, element, order, cage.nodes, cage.elements, cage.gradients),
-            *(start, node, self.reach, weight),
+            points, element, order, self.cage, start, node, self.sources.reach, weight
         )
         return start, node, weight
 
@@ -236,17 +249,26 @@ class _ElementBlend:
     """A Gaussian blend of the affine maps of the elements near each point."""
 
     def __init__(self, cage: _Cage, element):
-        self.cage, self.reach = cage, ELEMENT_REACH * cage.radius
-        self.ways = cage.ways(element, cage.greatest(self.reach + cage.radius))
+        reach = ELEMENT_REACH * cage.radius
         count, corners = cage.elements.shape
         every = np.repeat(np.arange(count), corners)
-        self.at = *ragged(cage.elements.ravel(), every, len(cage.nodes)), cage.elements
+        at_start, at = ragged(cage.elements.ravel(), every, len(cage.nodes))
+        self.cage = cage.arrays
+        self.ways = cage.ways(element, cage.greatest(reach + cage.radius))
+        self.sources = Sources(
+            at_start=at_start,
+            at=at,
+            nodes=cage.elements,
+            centres=cage.centres,
+            reach=reach,
+            sharpness=0.5 * DEVIATIONS**2,
+            power=2,
+        )
 
     def rows(self, points, element, weights, order):
         """CSR (start, nodes, weights) of the points of `order`."""
-        cage, start = self.cage, np.zeros(len(order) + 1, np.int64)
-        where = points, element, weights, order, *cage.shape, *self.ways
-        sources = *self.at, cage.centres, self.reach, 0.5 * DEVIATIONS**2, 2
-        near = _stored(lambda *out: find_sources(*where, *sources, start, *out), 128 * len(order))
-        maps = points, order, cage.elements, cage.centres, cage.gradients, start.copy(), *near
+        start = np.zeros(len(order) + 1, np.int64)
+        given = points, element, weights, order, self.cage, self.ways, self.sources
+        near = _stored(lambda *out: find_sources(*given, start, *out), 128 * len(order))
+        maps = points, order, self.cage, start.copy(), *near
         return start, *_stored(lambda *out: blend_elements(*maps, start, *out), 64 * len(order))

@@ -3,7 +3,10 @@
 A source is what has a say at a point: a node (moving least squares) or the centre of an element (Gaussian).
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.toolkit.compile_kernels import njit, njit_called
 from jellycage.toolkit.geometry_kernels import sort_with
@@ -13,6 +16,41 @@ STRAIGHT, DETOUR = 2.0, 2.3
 on not at all. Ways in a whole part of a fitted cage are up to 1.93 times as long."""
 STEADY = 1e-10
 """Added to the squares of the coordinates, so that equations can be solved where all nodes lie in one plane."""
+
+
+class CageArrays(NamedTuple):
+    """What both methods need to know of a cage."""
+
+    nodes: NDArray[np.float64]
+    elements: NDArray[np.int64]
+    centres: NDArray[np.float64]
+    radius: NDArray[np.float64]
+    """Of a ball about its centre that holds each element, shape (e,)."""
+    gradients: NDArray[np.float64]
+    """Of the weights of its corners at the centre of each element, shape (e, corners, 3)."""
+
+
+class Ways(NamedTuple):
+    """The ways through the cage from nodes to those near them, CSR over nodes; see `find_ways`."""
+
+    start: NDArray[np.int64]
+    node: NDArray[np.int32]
+    length: NDArray[np.float64]
+
+
+class Sources(NamedTuple):
+    """What may have a say at a point, and how its weight falls off."""
+
+    at_start: NDArray[np.int64]
+    at: NDArray[np.int64]
+    """The sources at each node, CSR over nodes."""
+    nodes: NDArray[np.int64]
+    """The nodes of each source, of which the least open one counts, shape (s, k)."""
+    centres: NDArray[np.float64]
+    reach: NDArray[np.float64]
+    sharpness: float
+    power: int
+    """See `find_sources`."""
 
 
 @njit
@@ -83,34 +121,30 @@ def openness(way, straight):
 
 @njit
 def find_sources(
-    points, element, weights, order, nodes, elements, middles, radius, way_start, way_node, way_length,
-    at_start, at_source, source_nodes, centres, reach, sharpness, power,
-    out_start, out_source, out_weight,
-):  # fmt: skip
+    points, element, weights, order, cage, ways, sources, out_start, out_source, out_weight
+):
     """The sources near every point and their weights exp(-sharpness q^2) (1 - q^2)^power openness, q = |X - c| / reach.
 
     The openness of a source is known at the nodes and interpolated with the point's own weights (n, corners), so that
     nothing jumps where the point passes into the next element. order: the points, those of an element together.
-    middles, radius: of a ball around each element. at_start, at_source: CSR, the sources at each node; source_nodes:
-    the nodes of each source, of which the least open one counts.
 
     Rows come in the order of `order`: out_start (n+1,). Returns how many entries there are (stores those that fit).
     """
-    corners, source_count = elements.shape[1], centres.shape[0]
-    node_open = np.zeros((nodes.shape[0], corners))
+    centres, reach = sources.centres, sources.reach
+    corners, source_count = cage.elements.shape[1], centres.shape[0]
+    node_open = np.zeros((cage.nodes.shape[0], corners))
     source_open = np.empty((source_count, corners))
     is_near = np.zeros(source_count, np.bool_)
     near, spare = np.empty(source_count, np.int64), np.empty(source_count, np.int64)
     near_count, last, found = 0, -1, 0
     for row in range(order.shape[0]):
         v = order[row]
+        # Points of one element feel the same sources, which are gathered once.
         if element[v] != last:
             last = element[v]
             near_count = gather(
-                elements[last], middles[last], radius[last], nodes, way_start, way_node, way_length,
-                at_start, at_source, source_nodes, centres, reach,
-                node_open, source_open, is_near, near, spare,
-            )  # fmt: skip
+                last, cage, ways, sources, node_open, source_open, is_near, near, spare
+            )
         out_start[row] = found
         for k in range(near_count):
             s = near[k]
@@ -125,9 +159,9 @@ def find_sources(
             q2, weight = d2 / reach2, 0.0
             for c in range(corners):
                 weight += weights[v, c] * source_open[s, c]
-            for _ in range(power):
+            for _ in range(sources.power):
                 weight *= 1.0 - q2
-            weight *= np.exp(-sharpness * q2)
+            weight *= np.exp(-sources.sharpness * q2)
             if weight <= 0.0:
                 continue
             if found < out_source.shape[0]:
@@ -138,24 +172,23 @@ def find_sources(
 
 
 @njit_called
-def gather(
-    corners, middle, radius, nodes, way_start, way_node, way_length,
-    at_start, at_source, source_nodes, centres, reach,
-    node_open, out_open, is_near, out_near, spare,
-):  # fmt: skip
-    """The sources that a point in an element with these corners may feel, ascending, and their openness there.
+def gather(e, cage, ways, sources, node_open, out_open, is_near, out_near, spare):
+    """The sources that a point in element e may feel, ascending, and their openness at its corners.
 
     node_open (n, corners), full of 0, and is_near (sources,), full of False, are room to work in, left as they were.
     Returns how many sources there are.
     """
+    nodes, corners, middle, radius = cage.nodes, cage.elements[e], cage.centres[e], cage.radius[e]
+    way_start, way_node, way_length = ways.start, ways.node, ways.length
+    centres, reach, source_nodes = sources.centres, sources.reach, sources.nodes
     count = 0
     for c in range(corners.shape[0]):
         a = corners[c]
         for k in range(way_start[a], way_start[a + 1]):
             i = way_node[k]
             node_open[i, c] = openness(way_length[k], distance(nodes[a], nodes[i]))
-            for n in range(at_start[i], at_start[i + 1]):
-                s = at_source[n]
+            for n in range(sources.at_start[i], sources.at_start[i + 1]):
+                s = sources.at[n]
                 if not is_near[s] and distance(middle, centres[s]) < reach[s] + radius:
                     is_near[s] = True
                     out_near[count] = spare[count] = s
@@ -175,17 +208,17 @@ def gather(
 
 
 @njit
-def fit_least_squares(
-    points, element, order, nodes, elements, gradients, start, node, reach, out_weight
-):
+def fit_least_squares(points, element, order, cage, start, node, reach, out_weight):
     """From weights w to those of the linear polynomial that fits best at each point, in place.
 
     phi_i = w_i p_i . A^-1 (1, 0, 0, 0) with p_i = (1, (x_i - X) / h) and A = sum w_i p_i p_i^T. What rounding and nodes
     in one plane leave wrong in the first moment is put right by the point's own element, see `gradients`.
     """
+    nodes, elements, gradients = cage.nodes, cage.elements, cage.gradients
     a, b = np.empty((4, 4)), np.empty(4)
     for row in range(order.shape[0]):
         v, first, end = order[row], start[row], start[row + 1]
+        # A, of which the lower half is enough.
         h = 0.0
         for k in range(first, end):
             h = max(h, reach[node[k]])
@@ -210,6 +243,7 @@ def fit_least_squares(
         for i in range(1, 4):
             a[i, i] += STEADY * a[0, 0]
         solve_for_first(a, b)
+        # phi, made to sum to 1, and what is left of the first moment.
         total = 0.0
         for k in range(first, end):
             i = node[k]
@@ -225,6 +259,7 @@ def fit_least_squares(
             ex += out_weight[k] * (points[v, 0] - nodes[i, 0])
             ey += out_weight[k] * (points[v, 1] - nodes[i, 1])
             ez += out_weight[k] * (points[v, 2] - nodes[i, 2])
+        # An affine map of the point's own element takes that away.
         e = element[v]
         for k in range(first, end):
             for c in range(elements.shape[1]):
@@ -255,14 +290,12 @@ def solve_for_first(a, out_b):
 
 
 @njit
-def blend_elements(
-    points, order, elements, centres, gradients, start, source, weight,
-    out_start, out_node, out_weight,
-):  # fmt: skip
+def blend_elements(points, order, cage, start, source, weight, out_start, out_node, out_weight):
     """From weights of elements to those of nodes: the normalised sum of the affine maps of the elements at each point.
 
     Rows come in the order of `order`. Returns how many entries there are (stores those that fit).
     """
+    elements, centres, gradients = cage.elements, cage.centres, cage.gradients
     corners = elements.shape[1]
     node_count = 0
     for e in range(elements.shape[0]):
@@ -275,6 +308,7 @@ def blend_elements(
         v, near_count, total = order[row], 0, 0.0
         for k in range(start[row], start[row + 1]):
             total += weight[k]
+        # Weight of corner c in the affine map of element e at the point: 1 / corners + g_c . (X - centre).
         for k in range(start[row], start[row + 1]):
             e, share = source[k], weight[k] / total
             x, y, z = (

@@ -33,7 +33,9 @@ def parsed_npz(data: bytes) -> TriMesh:
         if name not in OWN_NAMES and array.shape == (len(vertices),) and array.dtype.kind in "biuf"
     }
     return mesh_from_polygons(
-        *(vertices, start, corners),
+        vertices,
+        start,
+        corners,
         uv=arrays.get("uv"),
         uv_index=arrays.get("uv_index"),
         attributes=attributes,

@@ -34,15 +34,20 @@ def write_page(
             ),
             plotly.Mesh3d(
                 **_mesh_arrays(cage_nodes, triangulated(outside)),
-                color="#7fb2dd", opacity=0.12, name="cage", hoverinfo="skip",
+                color="#7fb2dd",
+                opacity=0.12,
+                name="cage",
+                hoverinfo="skip",
             ),
             plotly.Scatter3d(
                 **_line_arrays(cage_nodes, face_edges(outside)),
-                mode="lines", line={"color": "#27435f", "width": 2}, name="cage edges",
+                mode="lines",
+                line={"color": "#27435f", "width": 2},
+                name="cage edges",
                 hoverinfo="skip",
             ),
         ]
-    )  # fmt: skip
+    )
     scene = {"xaxis": HIDDEN_AXIS, "yaxis": HIDDEN_AXIS, "zaxis": HIDDEN_AXIS}
     scene |= {"aspectmode": "data", "camera": {"eye": {"x": 1.0, "y": -1.6, "z": 0.7}}}
     figure.update_layout(title=title, scene=scene, margin={"l": 0, "r": 0, "b": 0, "t": 40})

@@ -33,7 +33,7 @@ SHADOW_CELLS = 384
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class Drawn:
     """Something to draw: a solid, or glass with lines."""
 
     vertices: NDArray[np.float64]
@@ -55,7 +55,7 @@ class Shape:
 
 
 def render(
-    shapes: Sequence[Shape],
+    shapes: Sequence[Drawn],
     *,
     width: int = 1200,
     height: int = 900,
@@ -81,9 +81,17 @@ def render(
     near_lines, far_lines = _lines([solid, glass], solid_w, near_w, size)
     kernels.lay_lines(far_lines, np.array(LINE_COLOUR), colour)
     kernels.shade(
-        solid.screen, solid.x, solid.faces, _corner_normals(solid.x, solid.faces), solid.colour,
-        solid_face, _openness(solid_w, points, camera), camera.eye, _lights(camera), colour,
-    )  # fmt: skip
+        solid.screen,
+        solid.x,
+        solid.faces,
+        _corner_normals(solid.x, solid.faces),
+        solid.colour,
+        solid_face,
+        _openness(solid_w, points, camera),
+        camera.eye,
+        _lights(camera),
+        colour,
+    )
     kernels.lay_glass(near_face, near_w, solid_w, tint, 0.06 + 0.12 * edge_on, colour)
     kernels.lay_lines(near_lines, np.array(LINE_COLOUR), colour)
     image = np.empty((height, width, 3), dtype=np.uint8)
@@ -103,8 +111,8 @@ def render_surface_in_cage(
 ) -> NDArray[np.uint8]:
     """A picture of the surface inside its glass cage, shape (height, width, 3)."""
     outside = outer_faces(cage_tets, cage_hexes)
-    cage = Shape(cage_nodes, triangulated(outside), CAGE_COLOUR, True, face_edges(outside))
-    return render([Shape(vertices, faces), cage], width=width, height=height)
+    cage = Drawn(cage_nodes, triangulated(outside), CAGE_COLOUR, True, face_edges(outside))
+    return render([Drawn(vertices, faces), cage], width=width, height=height)
 
 
 def render_patches(
@@ -113,7 +121,7 @@ def render_patches(
     """A picture of the collision surface with a colour for each patch, shape (height, width, 3)."""
     colours = patch_colours(len(surface.patch_area))[surface.triangle_patch]
     # Vertices are joined, so that shading is smooth across patches.
-    shape = Shape(*surface.joined(np.asarray(cage_nodes, np.float64)), colours)
+    shape = Drawn(*surface.joined(np.asarray(cage_nodes, np.float64)), colours)
     return render([shape], width=width, height=height)
 
 
@@ -275,9 +283,16 @@ def _lines(layers, solid_w, glass_w, size):
         is_near = _has_near_face(layer)
         for wanted, strength, alpha in ((is_near, 0.75, near), (~is_near, 0.22, far)):
             kernels.draw_lines(
-                layer.screen, layer.edges, np.where(wanted, strength, 0.0),
-                solid_w, glass_w if wanted is is_near else nothing, half_width, 2e-3, 8e-3, alpha,
-            )  # fmt: skip
+                layer.screen,
+                layer.edges,
+                np.where(wanted, strength, 0.0),
+                solid_w,
+                glass_w if wanted is is_near else nothing,
+                half_width,
+                2e-3,
+                8e-3,
+                alpha,
+            )
     return near, far
 
 
@@ -305,9 +320,15 @@ def _backdrop(solid, points, camera, size):
     corner = low[:2] - 0.9 * reach
     cell = (np.max(high[:2] - low[:2]) + 1.8 * reach) / SHADOW_CELLS
     kernels.paint_backdrop(
-        _shadow(solid, low[2], reach, corner, cell), np.array([0.5 * size[1], 0.42 * size[0]]),
-        camera.rays(size[1], size[0]), camera.eye, low[2], corner, cell, colour,
-    )  # fmt: skip
+        _shadow(solid, low[2], reach, corner, cell),
+        np.array([0.5 * size[1], 0.42 * size[0]]),
+        camera.rays(size[1], size[0]),
+        camera.eye,
+        low[2],
+        corner,
+        cell,
+        colour,
+    )
     return colour
 
 

@@ -23,11 +23,16 @@ from shapes import (
 from jellycage.toolkit.arrays import ragged
 from jellycage.toolkit.asset.quality import check_cage, min_dihedrals
 from jellycage.toolkit.cage.odt import MIN_DIHEDRAL, fitted
-from jellycage.toolkit.cage.odt_kernels import circumcentre_and_volume, odt_optimum, sweep_hits
+from jellycage.toolkit.cage.odt_kernels import (
+    BoxedSurface,
+    circumcentre_and_volume,
+    odt_optimum,
+    sweep_hits,
+)
 from jellycage.toolkit.cage.split import split_solid
 from jellycage.toolkit.cage.tet_cage import face_neighbours, tet_volumes
 from jellycage.toolkit.cage.voxels import grid_around, surface_in_grid
-from jellycage.toolkit.geometry_kernels import min_dihedral_cosine
+from jellycage.toolkit.geometry_kernels import clipping_room, min_dihedral_cosine
 from jellycage.toolkit.prepare import build_cage
 
 SHAPES = {
@@ -96,8 +101,6 @@ def test_an_inverted_tet_counts_as_worse_than_flat():
 
 def test_a_swept_face_hits_what_lies_between_its_old_and_new_place():
     x, target, a, b = np.eye(4)[:, :3] * 2  # sweeps the tet 0 <= x, y, z, x + y + z <= 2
-    polygons, labels = np.empty((2, 8, 3)), np.empty((2, 8), np.int64)
-    buffers = (np.empty((4, 4)), polygons[0], labels[0], polygons[1], labels[1])
     rng = np.random.default_rng(3)
     faces, runs = np.array([[0, 1, 2]]), np.array([[0, 1, 0]])
     hits = 0
@@ -107,7 +110,8 @@ def test_a_swept_face_hits_what_lies_between_its_old_and_new_place():
         inside = (points >= 0).all(axis=1) & (points.sum(axis=1) <= 2)
         distance = np.append(points, (2 - points.sum(axis=1, keepdims=True)) / np.sqrt(3), axis=1)
         box = np.concatenate([points.min(axis=0), points.max(axis=0)])[None]
-        hit = sweep_hits(x, target, a, b, points, faces, np.array([0]), box, runs, 1, 1e-4, buffers)
+        surface = BoxedSurface(points, faces, np.array([0, 1]), np.array([0]), box)
+        hit = sweep_hits(x, target, a, b, surface, runs, 1, 1e-4, clipping_room())
         hits += hit
         if inside.any():
             assert hit

@@ -10,7 +10,7 @@ from jellycage.toolkit.cage.outer_faces import outer_faces
 from jellycage.toolkit.errors import SettingsError
 from jellycage.toolkit.picture.camera import camera_around
 from jellycage.toolkit.picture.picture import (
-    Shape,
+    Drawn,
     contact_sheet,
     render,
     render_surface_in_cage,
@@ -77,7 +77,7 @@ def test_camera_sees_all_points_and_touches_the_frame():
 
 def test_facing_triangle_covers_its_projected_area():
     size = 400
-    image = render([Shape(TRIANGLE, ONE_FACE)], width=size, height=size, camera=FRONT)
+    image = render([Drawn(TRIANGLE, ONE_FACE)], width=size, height=size, camera=FRONT)
     a, b, c = FRONT.projected(TRIANGLE, size, size)[:, :2]
     area = 0.5 * abs((b - a)[0] * (c - a)[1] - (b - a)[1] * (c - a)[0])
     # Only pixels on the outline are in doubt: at most its length.
@@ -86,17 +86,17 @@ def test_facing_triangle_covers_its_projected_area():
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_nearer_hides_farther_whatever_the_order(order):
-    far = Shape(TRIANGLE + (0, 0.2, 0), ONE_FACE)
-    near = Shape(TRIANGLE, ONE_FACE, colour=(0.05, 0.1, 0.8))
+    far = Drawn(TRIANGLE + (0, 0.2, 0), ONE_FACE)
+    near = Drawn(TRIANGLE, ONE_FACE, colour=(0.05, 0.1, 0.8))
     image = render([far, near][::order], width=200, height=200, camera=FRONT)
     x, y = FRONT.projected(TRIANGLE.mean(axis=0)[None], 200, 200)[0, :2].astype(int)
     assert image[y, x, 2] > 2 * image[y, x, 0]
 
 
 def test_cage_in_front_tints_the_surface_and_draws_lines_over_it():
-    bare = render([Shape(TRIANGLE, ONE_FACE)], width=240, height=180, camera=FRONT)
-    cage = Shape(CUBE, [(0, 1, 5), (0, 5, 4)], (0.3, 0.6, 0.9), True, [(0, 5)])
-    caged = render([Shape(TRIANGLE, ONE_FACE), cage], width=240, height=180, camera=FRONT)
+    bare = render([Drawn(TRIANGLE, ONE_FACE)], width=240, height=180, camera=FRONT)
+    cage = Drawn(CUBE, [(0, 1, 5), (0, 5, 4)], (0.3, 0.6, 0.9), True, [(0, 5)])
+    caged = render([Drawn(TRIANGLE, ONE_FACE), cage], width=240, height=180, camera=FRONT)
     on_surface = is_red(bare)
     assert (bare[on_surface] != caged[on_surface]).any(axis=1).mean() > 0.9
     x, y = FRONT.projected(np.array([[0.45, 0, 0.45]]), 240, 180)[0, :2].astype(int)
@@ -105,8 +105,8 @@ def test_cage_in_front_tints_the_surface_and_draws_lines_over_it():
 
 
 def test_lines_behind_the_surface_are_hidden():
-    behind = Shape(CUBE, np.zeros((0, 3)), is_glass=True, edges=[(3, 6)])
-    solid = Shape(TRIANGLE, ONE_FACE)
+    behind = Drawn(CUBE, np.zeros((0, 3)), is_glass=True, edges=[(3, 6)])
+    solid = Drawn(TRIANGLE, ONE_FACE)
     size = {"width": 240, "height": 180, "camera": FRONT}
     bare, lined = render([solid], **size), render([solid, behind], **size)
     # Well inside the triangle: an outline pixel may mix both.
@@ -136,14 +136,14 @@ def test_surface_in_cage_is_drawn_the_same_twice(elements):
 @pytest.mark.parametrize("points", [np.zeros((0, 3)), np.zeros((3, 3)), np.ones((3, 3)) * 1e6])
 def test_nothing_to_see_gives_an_even_backdrop(points):
     faces = ONE_FACE if len(points) else np.zeros((0, 3))
-    image = render([Shape(points, faces)], width=64, height=48)
+    image = render([Drawn(points, faces)], width=64, height=48)
     assert image.min() > 180
 
 
 def test_size_and_place_in_the_world_do_not_change_the_picture():
     faces = outer_faces(CUBE_TETS)
-    image = render([Shape(CUBE, faces)], width=160, height=120)
-    other = render([Shape(1000.0 * CUBE + (4096.0, -512.0, 64.0), faces)], width=160, height=120)
+    image = render([Drawn(CUBE, faces)], width=160, height=120)
+    other = render([Drawn(1000.0 * CUBE + (4096.0, -512.0, 64.0), faces)], width=160, height=120)
     assert np.abs(image.astype(int) - other).mean() < 0.1
 
 
