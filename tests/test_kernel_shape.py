@@ -8,16 +8,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 MOST_ARGUMENTS, MOST_LINES = 12, 400
 
-EXCEPTIONS = {
-    "sim/contact/convex/detection_kernels.py": "contacts as one tuple",
-    "sim/rigid/joints_kernels.py": "joints by kind",
-    "sim/rigid/rods_kernels.py": "rods as one tuple",
-    "sim/rigid/step_kernels.py": "the rigid state as one tuple",
-    "sim/scene/entries.py": "a table of the format by chapter",
-    "sim/soft/constraints_kernels.py": "blocks of constraints as one tuple",
-    "sim/soft/elasticity_kernels.py": "laws, rotations and the rescue apart",
-    "sim/solvers/newton_kernels.py": "systems of several bodies",
-}
+EXCEPTIONS: dict[str, str] = {}
 """What is still too wide or too long, and what is to be made of it."""
 
 

@@ -20,8 +20,11 @@ from jellycage.sim.materials import law_named
 from jellycage.sim.maths.keyed import Keyed
 from jellycage.sim.maths.quaternions import turn_to
 from jellycage.sim.maths.quaternions_kernels import quaternion_of
+from jellycage.sim.scene.body_entries import BodyEntry
 from jellycage.sim.scene.build_rigid import build_rigid
-from jellycage.sim.scene.entries import BodyEntry, ColliderEntry, euler_matrix, is_keyed
+from jellycage.sim.scene.collider_entries import ColliderEntry
+from jellycage.sim.scene.entry_kinds import euler_matrix
+from jellycage.sim.scene.point_entries import is_keyed
 from jellycage.sim.scene.scene import Scene
 from jellycage.sim.scene.scene_file import SceneFile
 from jellycage.sim.scene.selections import Selections

@@ -13,7 +13,8 @@ from jellycage.sim.ragdoll.character import Character
 from jellycage.sim.ragdoll.character_file import read_character
 from jellycage.sim.ragdoll.ragdoll import RagdollSettings, build_ragdoll
 from jellycage.sim.rigid.body import RigidBody
-from jellycage.sim.scene.entries import ColliderEntry, euler_matrix
+from jellycage.sim.scene.collider_entries import ColliderEntry
+from jellycage.sim.scene.entry_kinds import euler_matrix
 from jellycage.sim.scene.rigid_entries import RagdollEntry, RigidEntry
 from jellycage.sim.scene.scene_file import SceneFile
 from jellycage.sim.scene.surfaces import (

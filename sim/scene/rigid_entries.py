@@ -1,4 +1,4 @@
-"""What a scene file says of ragdolls and rigid bodies. This is the format, as in `scene_entries`."""
+"""What a scene file says of ragdolls and rigid bodies. This is the format, as in `body_entries`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from jellycage.sim.ragdoll.ragdoll import SPINES, RagdollSettings
 from jellycage.sim.rigid.body import RigidBody
 from jellycage.sim.rigid.world import RigidSettings
-from jellycage.sim.scene.entries import (
+from jellycage.sim.scene.entry_kinds import (
     DEGREES,
     FRACTION,
     METRES,

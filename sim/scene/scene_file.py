@@ -14,16 +14,11 @@ from typing import Any
 
 from jellycage.sim.errors import SceneError
 from jellycage.sim.rigid.world import RigidSettings
-from jellycage.sim.scene.entries import (
-    NAME,
-    THREE_ZEROS,
-    BodyEntry,
-    ColliderEntry,
-    OutputEntry,
-    SolverEntry,
-    Three,
-)
+from jellycage.sim.scene.body_entries import BodyEntry
+from jellycage.sim.scene.collider_entries import ColliderEntry
+from jellycage.sim.scene.entry_kinds import NAME, THREE_ZEROS, Three
 from jellycage.sim.scene.rigid_entries import RagdollEntry, RigidEntry, RigidSolverEntry
+from jellycage.sim.scene.solver_entries import OutputEntry, SolverEntry
 from jellycage.sim.schema.documents import read_text_document, table_section
 from jellycage.sim.schema.schema import Place, described, key, one_line, plain, read_table, shown
 from jellycage.sim.schema.schema_kinds import (

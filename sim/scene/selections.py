@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from jellycage.sim.errors import SceneError
-from jellycage.sim.scene.entries import BodyEntry
+from jellycage.sim.scene.body_entries import BodyEntry
 from jellycage.sim.soft.points import Points, embedded_points
 from jellycage.toolkit.asset.asset import Asset
 

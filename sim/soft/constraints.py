@@ -29,6 +29,9 @@ from scipy.sparse.csgraph import connected_components
 
 from jellycage.sim.soft.constraints_kernels import (
     DEPENDENT,
+    Basis,
+    RowArrays,
+    RowBlocks,
     orthonormalise_blocks,
     solve_least_squares,
 )
@@ -195,16 +198,23 @@ def _orthonormal_basis(
 
     size, row_count = np.diff(dof_start), np.diff(row_start)
     rank = np.minimum(size, row_count)
-    start = np.empty(rank.sum() + 1, np.int32)
-    dof, value = np.empty((rank * size).sum(), np.int32), np.empty((rank * size).sum())
-    freedom, remainder = np.empty(dof_count), np.zeros(len(rows))
-    made = orthonormalise_blocks(
-        *(rows.start, rows.dof, rows.weight, place),
-        *(dof_start, block_dof, row_start, block_row, least),
-        *(start, dof, value, freedom, remainder),
+    most = (rank * size).sum()
+    basis = Basis(
+        start=np.empty(rank.sum() + 1, np.int32),
+        dof=np.empty(most, np.int32),
+        value=np.empty(most),
+        freedom=np.empty(dof_count),
+        remainder=np.zeros(len(rows)),
     )
-    end = start[made]
-    return freedom, Rows(start[: made + 1], dof[:end].copy(), value[:end].copy()), remainder
+    made = orthonormalise_blocks(
+        RowArrays(rows.start, rows.dof, rows.weight),
+        RowBlocks(place, dof_start, block_dof, row_start, block_row),
+        least,
+        basis,
+    )
+    end = basis.start[made]
+    vectors = Rows(basis.start[: made + 1], basis.dof[:end].copy(), basis.value[:end].copy())
+    return basis.freedom, vectors, basis.remainder
 
 
 def _grouped(label: NDArray, count: int) -> tuple[NDArray, NDArray]:

@@ -1,5 +1,7 @@
 """Orthonormal bases, projections and least squares over sparse constraint rows (CSR over the 3n degrees of freedom)."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from jellycage.toolkit.compile_kernels import njit, njit_called
@@ -25,42 +27,59 @@ def project(vector, fixed, basis_start, basis_dof, basis_value):
             vector[basis_dof[k]] -= part * basis_value[k]
 
 
+class RowArrays(NamedTuple):
+    """Constraint rows: CSR over the 3n dofs."""
+
+    start: np.ndarray
+    dof: np.ndarray
+    weight: np.ndarray
+
+
+class RowBlocks(NamedTuple):
+    """Dofs and rows of blocks that share no dof, both as CSR, and the place of each dof in its block, shape (3n,)."""
+
+    place: np.ndarray
+    dof_start: np.ndarray
+    dof: np.ndarray
+    row_start: np.ndarray
+    row: np.ndarray
+
+
+class Basis(NamedTuple):
+    """Orthonormal vectors as CSR; how free each dof is, (3n,); what they leave of each row, (r,)."""
+
+    start: np.ndarray
+    dof: np.ndarray
+    value: np.ndarray
+    freedom: np.ndarray
+    """How much of a motion of each dof alone the rows let through, 1 for dofs in no row."""
+    remainder: np.ndarray
+
+
 @njit_called
-def orthonormalise_block(
-    row_start,
-    row_dof,
-    row_weight,
-    place,
-    dofs,
-    rows,
-    made,
-    least,
-    out_start,
-    out_dof,
-    out_value,
-    out_freedom,
-    out_remainder,
-):
+def orthonormalise_block(rows, which, place, dofs, made, least, out):
     """Add an orthonormal basis of some rows over some dofs to a CSR with `made` rows; returns its new row count.
 
-    place (3n,): where each dof is in dofs; out_freedom: length of S e for the unit vector e of each dof.
+    place (3n,): where each dof is in dofs.
     The row with the longest remainder goes next: in another order a short one would be taken whose direction is mostly
     rounding, and the error would grow from row to row.
     """
+    row_start, row_dof, row_weight = rows.start, rows.dof, rows.weight
+    out_start, out_dof, out_value = out.start, out.dof, out.value
     size = dofs.shape[0]
     u, S = np.empty(size), np.zeros((size, size))
     for i in range(size):
         S[i, i] = 1.0
-    remainder = np.empty(rows.shape[0])  # squared
-    for r in range(rows.shape[0]):
-        remainder[r] = norm_squared(row_weight[row_start[rows[r]] : row_start[rows[r] + 1]])
-    for _ in range(rows.shape[0]):
+    remainder = np.empty(which.shape[0])  # squared
+    for r in range(which.shape[0]):
+        remainder[r] = norm_squared(row_weight[row_start[which[r]] : row_start[which[r] + 1]])
+    for _ in range(which.shape[0]):
         longest = np.argmax(remainder)
         if remainder[longest] < least * least:
             break
-        row = rows[longest]
+        row = which[longest]
         remainder[longest] = 0.0
-        if find_remainder(row_start, row_dof, row_weight, row, place, S, u) < least:
+        if find_remainder(rows, row, place, S, u) < least:
             continue
         end = out_start[made]
         for i in range(size):
@@ -71,24 +90,25 @@ def orthonormalise_block(
                     S[i, j] -= u[i] * u[j]
         made += 1
         out_start[made] = end
-        for r in range(rows.shape[0]):
+        for r in range(which.shape[0]):
             part = 0.0
-            for k in range(row_start[rows[r]], row_start[rows[r] + 1]):
+            for k in range(row_start[which[r]], row_start[which[r] + 1]):
                 part += row_weight[k] * u[place[row_dof[k]]]
             remainder[r] -= part * part
     for i in range(size):
-        out_freedom[dofs[i]] = np.sqrt(norm_squared(S[i]))
-    for r in range(rows.shape[0]):
-        out_remainder[rows[r]] = np.sqrt(max(remainder[r], 0.0))
+        out.freedom[dofs[i]] = np.sqrt(norm_squared(S[i]))
+    for r in range(which.shape[0]):
+        out.remainder[which[r]] = np.sqrt(max(remainder[r], 0.0))
     return made
 
 
 @njit_called
-def find_remainder(row_start, row_dof, row_weight, row, place, S, out_u):
+def find_remainder(rows, row, place, S, out_u):
     """The unit vector along S h, for one row h; returns the length of S h."""
+    row_dof, row_weight = rows.dof, rows.weight
     size = S.shape[0]
     once = np.zeros(size)
-    for k in range(row_start[row], row_start[row + 1]):
+    for k in range(rows.start[row], rows.start[row + 1]):
         i = place[row_dof[k]]
         for j in range(size):
             once[j] += row_weight[k] * S[i, j]
@@ -105,38 +125,19 @@ def find_remainder(row_start, row_dof, row_weight, row, place, S, out_u):
 
 
 @njit
-def orthonormalise_blocks(
-    row_start,
-    row_dof,
-    row_weight,
-    place,
-    dof_start,
-    block_dof,
-    first_row,
-    block_row,
-    least,
-    out_start,
-    out_dof,
-    out_value,
-    out_freedom,
-    out_remainder,
-):
-    """Orthonormal basis of rows, block by block of rows that share dofs; returns how many vectors it has.
+def orthonormalise_blocks(rows, blocks, least, out):
+    """Orthonormal basis of rows, block by block, into a `Basis`; returns how many vectors it has.
 
-    Rows with a remainder below `least` are left out. out_freedom (3n,): how much of a motion of each dof alone the rows
-    let through, 1 for dofs in no row. out_remainder (r,): what the basis leaves of each row.
+    Rows with a remainder below `least` are left out.
     """
     made = 0
-    out_start[0] = 0
-    out_freedom[:] = 1.0
-    for b in range(dof_start.shape[0] - 1):
-        dofs = block_dof[dof_start[b] : dof_start[b + 1]]
-        rows = block_row[first_row[b] : first_row[b + 1]]
-        if rows.shape[0]:
-            made = orthonormalise_block(
-                *(row_start, row_dof, row_weight, place, dofs, rows, made, least),
-                *(out_start, out_dof, out_value, out_freedom, out_remainder),
-            )
+    out.start[0] = 0
+    out.freedom[:] = 1.0
+    for b in range(blocks.dof_start.shape[0] - 1):
+        dofs = blocks.dof[blocks.dof_start[b] : blocks.dof_start[b + 1]]
+        which = blocks.row[blocks.row_start[b] : blocks.row_start[b + 1]]
+        if which.shape[0]:
+            made = orthonormalise_block(rows, which, blocks.place, dofs, made, least, out)
     return made
 
 

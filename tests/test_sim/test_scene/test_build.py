@@ -13,7 +13,7 @@ from jellycage.sim.errors import SceneError, SimError
 from jellycage.sim.export.frames import ExportMesh
 from jellycage.sim.export.pc2 import Pc2Writer
 from jellycage.sim.scene.build import build_shot, scene_digest
-from jellycage.sim.scene.entries import euler_matrix
+from jellycage.sim.scene.entry_kinds import euler_matrix
 from jellycage.sim.scene.scene_file import scene_of
 from jellycage.sim.shapes.colliders import Box, Capsule, Plane, Sphere
 from jellycage.sim.soft.elasticity import determinants

@@ -35,7 +35,7 @@ from jellycage.sim.export.pc2 import read_pc2
 from jellycage.sim.ragdoll.character_file import read_character
 from jellycage.sim.ragdoll.motion import read_motion
 from jellycage.sim.scene.build import build_shot, scene_digest
-from jellycage.sim.scene.entries import euler_matrix
+from jellycage.sim.scene.entry_kinds import euler_matrix
 from jellycage.sim.scene.rigid_run import RigidRun
 from jellycage.sim.scene.scene_file import read_scene_file, scene_of
 from jellycage.toolkit.errors import ToolkitError

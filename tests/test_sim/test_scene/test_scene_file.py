@@ -12,7 +12,7 @@ from bad_scenes import BEAR, FILES, MALFORMED
 
 from jellycage.sim.errors import SceneError, SimError
 from jellycage.sim.rigid.world import RigidSettings
-from jellycage.sim.scene.entries import StrengthKey, VectorKey, euler_matrix
+from jellycage.sim.scene.entry_kinds import StrengthKey, VectorKey, euler_matrix
 from jellycage.sim.scene.scene_file import (
     EXAMPLE,
     SceneFile,

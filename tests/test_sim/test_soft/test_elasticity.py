@@ -7,8 +7,8 @@ from scipy.sparse import bsr_matrix
 
 from jellycage.sim.materials import Corotated, NeoHookean
 from jellycage.sim.maths.quaternions_kernels import matrix_of
-from jellycage.sim.rotations.isvd_kernels import ALPHA
 from jellycage.sim.rotations.dapd_kernels import pair_gradient, undegenerate
+from jellycage.sim.rotations.isvd_kernels import ALPHA
 from jellycage.sim.rotations.svd_kernels import svd_rotation
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.cage import Cage
