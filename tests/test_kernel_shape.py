@@ -8,8 +8,6 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 MOST_ARGUMENTS, MOST_LINES = 12, 400
 
-EXCEPTIONS: dict[str, str] = {}
-"""What is still too wide or too long, and what is to be made of it."""
 
 
 def sources():
@@ -38,14 +36,7 @@ def faults(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("path", sources(), ids=by_path)
 def test_kernels_are_narrow_and_sources_short(path):
-    if by_path(path) in EXCEPTIONS:
-        assert faults(path), "is well now; take it out of EXCEPTIONS"
-    else:
-        assert not faults(path)
-
-
-def test_every_exception_exists():
-    assert EXCEPTIONS.keys() <= set(map(by_path, sources()))
+    assert not faults(path)
 
 
 def test_a_wide_kernel_is_noticed():
