@@ -2,6 +2,7 @@
 
 import numpy as np
 from beams import beam_hexes, beam_tets
+from stepping import OneBody
 
 from jellycage import sim
 from jellycage.sim.maths.quaternions import as_matrices, turn_to
@@ -40,11 +41,10 @@ def slope(angle, **options):
 
 def states(body, colliders, steps, dt, settings=None, state=None, **surroundings):
     """The states after 1, 2, .. steps, each a copy, one by one."""
-    solver = sim.ImplicitEuler(body, settings, colliders=colliders, **surroundings)
-    state = sim.start_state(body) if state is None else state.copy()
+    run = OneBody(body, dt, settings, state=state, colliders=colliders, **surroundings)
     for _ in range(steps):
-        solver.step(state, state, dt)
-        yield state.copy()
+        run.step()
+        yield run.copy()
 
 
 def last(run):

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from jellycage.sim.maths.quaternions_kernels import matrix_of, quaternion_of
+from jellycage.sim.rotations.dapd_kernels import (
+    BETA,
+    collapse_pair,
+    collapse_time,
+    pair_gradient,
+    undegenerate,
+)
 from jellycage.sim.rotations.isvd_kernels import ALPHA
-from jellycage.sim.rotations.dapd_kernels import BETA, collapse_pair, collapse_time, pair_gradient, undegenerate
 from jellycage.sim.rotations.polar_kernels import polar_rotation
 from jellycage.sim.rotations.svd_kernels import svd, svd_rotation
 
