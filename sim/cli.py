@@ -337,7 +337,6 @@ def _run(context, console: Console, scene, options) -> dict[str, Any]:
 def _describe(console: Console, scene, path):
     """What --dry-run says."""
     from jellycage.sim.scene.build import build_shot
-    from jellycage.sim.scene.rigid_run import RigidRun
 
     with progress_of(console) as progress:
         shot = build_shot(scene, progress=progress)
@@ -349,7 +348,7 @@ def _describe(console: Console, scene, path):
         "fps": shot.fps,
         "substeps": shot.substeps,
         "elements": [len(body.elements.corners) for body in shot.scene.bodies],
-        "rigid_bodies": 0 if shot.rigid is None else len(RigidRun(shot.rigid).poses()[0]),
+        "rigid_bodies": shot.rigid_rows[-1].stop if shot.rigid_rows else 0,
         "vertices": vertices,
         "bytes": 12 * sum(vertices) * frame_count,
         "warnings": list(shot.notes),

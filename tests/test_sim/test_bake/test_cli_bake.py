@@ -266,7 +266,7 @@ def test_an_unfinished_bake_needs_resume_or_force(folder, monkeypatch):
         raise Cancelled("stopped as asked; finished frames are kept, --resume continues")
 
     with monkeypatch.context() as patch:
-        patch.setattr("jellycage.sim.bake.bake._Run._frame", stop)
+        patch.setattr("jellycage.sim.bake.bake._Run._step", stop)
         assert_one_line(run("bake", "scene.json", "-o", "a", "--progress", "none"), 130, "--resume")
     assert_one_line(run("bake", "scene.json", "-o", "a", "--progress", "none"), 3, "1 of 6 frames")
     assert run("bake", "scene.json", "-o", "a", "--resume", "-q").exit_code == 0

@@ -297,7 +297,7 @@ def test_a_body_thrown_up_from_rest_flies_as_if_there_were_no_floor(kind):
     body, floor = block(kind), [sim.ground()]
     resting = last(states(body, floor, 200, DT))
     assert len(resting.contacts)
-    resting.v += [0.5, 0.0, 3.0]
+    resting.soft.v += [0.5, 0.0, 3.0]
     thrown = last(states(body, floor, 25, DT, state=resting))
     free = last(states(body, [], 25, DT, state=resting))
     np.testing.assert_allclose(thrown.x, free.x, atol=1e-9)

@@ -483,7 +483,7 @@ def test_substeps_follow_the_smallest_body_unless_they_are_given(tmp_path):
     assert two > one
     given = scene_of(content | {"substeps": 7}, tmp_path)
     assert build_shot(given).substeps == 7
-    assert build_shot(replace(given, fps=12.0)).dt == pytest.approx(1 / 84)
+    assert build_shot(replace(given, fps=12.0)).stepper().dt == pytest.approx(1 / 84)
 
 
 def test_progress_names_the_body_and_rises(tmp_path):
