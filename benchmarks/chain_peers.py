@@ -42,7 +42,7 @@ from jellycage.sim.maths import quaternions  # noqa: E402
 from jellycage.sim.rigid.body import RigidBody  # noqa: E402
 from jellycage.sim.rigid.joints import WORLD, Ball  # noqa: E402
 from jellycage.sim.rigid.world import RigidSettings, RigidWorld  # noqa: E402
-from jellycage.sim.shapes.shapes import Box  # noqa: E402
+from jellycage.sim.shapes import Box  # noqa: E402
 
 LINKS, LENGTH, WIDTH = 3, 0.5, 0.1  # [m]
 MASS = 1000.0 * LENGTH * WIDTH**2  # [kg]

@@ -72,20 +72,21 @@ class Stopwatch:
 def fall(body, steps, newton_iterations):
     """Seconds of every step, by phase, and the number of contacts, shape (steps,) each."""
     settings = sim.SolverSettings(newton_iterations=newton_iterations)
-    solver = sim.ImplicitEuler(body, settings, colliders=[sim.ground(friction=1.0)])
-    watch, state = Stopwatch(), sim.start_state(body)
-    solver.contacts.find = watch.around("finding contacts", solver.contacts.find)
-    solver.newton.minimise = watch.around("solving", solver.newton.minimise)
+    scene = sim.Scene([body], solver=settings, colliders=[sim.ground(friction=1.0)])
+    stepper = sim.Stepper(scene, fps=RATE)
+    watch, state, parts = Stopwatch(), stepper.start(), stepper.bodies[0]
+    parts.finder.find = watch.around("finding contacts", parts.finder.find)
+    parts.solver.solve = watch.around("solving", parts.solver.solve)
     rows, contacts = [], []
     for _ in range(steps):
         watch.seconds = dict.fromkeys(watch.seconds, 0.0)
         began = time.perf_counter()
-        solver.step(state, state, 1.0 / RATE)
+        stepper.step(state)
         total = time.perf_counter() - began
         rows.append({**watch.seconds, "rest": total - sum(watch.seconds.values()), "total": total})
-        contacts.append(len(state.grips))
+        contacts.append(len(state.contacts))
     phases = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    return phases, np.array(contacts), state
+    return phases, np.array(contacts), state.soft[0]
 
 
 def main():

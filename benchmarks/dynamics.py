@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
 from beams import beam_tets, end_nodes  # noqa: E402
+from stepping import OneBody  # noqa: E402
 
 from jellycage import sim  # noqa: E402
 
@@ -61,16 +62,15 @@ def beam(cells, density=PROBLEM["density"], material=sim.Corotated):
 
 def fall(body, tip, settings, steps=60, dt=1 / 60):
     """Let the beam go: tip heights [m] and milliseconds of each step, linear iterations per step, the last state."""
-    solver, state = sim.ImplicitEuler(body, settings), sim.start_state(body)
+    state = OneBody(body, dt, settings)
     rest = state.x[tip, 2].mean()
-    height, ms, linear = np.empty(steps), np.empty(steps), 0
+    height, ms = np.empty(steps), np.empty(steps)
     for step in range(steps):
         began = time.perf_counter()
-        effort = solver.step(state, state, dt)
+        state.step()
         ms[step] = 1e3 * (time.perf_counter() - began)
         height[step] = state.x[tip, 2].mean() - rest
-        linear += effort.linear_iterations
-    return height, ms, linear / steps, state
+    return height, ms, state.stepper.spent.linear_iterations / steps, state
 
 
 def error(height, reference):

@@ -29,8 +29,8 @@ from jellycage.sim.rigid.body import RigidBody  # noqa: E402
 from jellycage.sim.rigid.joints import WORLD, Ball, Fixed  # noqa: E402
 from jellycage.sim.rigid.rods import Rod  # noqa: E402
 from jellycage.sim.rigid.world import RigidSettings, RigidWorld  # noqa: E402
-from jellycage.sim.shapes.colliders import Box, Capsule, Motion, ground  # noqa: E402
-from jellycage.sim.shapes.shapes import Box as BoxShape  # noqa: E402
+from jellycage.sim.shapes import Box, Capsule  # noqa: E402
+from jellycage.sim.shapes.colliders import Collider, Motion, ground  # noqa: E402
 
 HZ, SECONDS, ITERATIONS = 60, 5, 20
 DROPS = 8  # a single one is a matter of luck
@@ -81,7 +81,7 @@ def dropped(spine, iterations=ITERATIONS, drop=0):
     character = moved(moved(character, -character.location[-1, 0]), (0.0, 0.0, 2.2), tilt)
     ragdoll = build_ragdoll(character, RagdollSettings(spine=spine))
     settings = RigidSettings(substeps=1, iterations=iterations, sleep_speed=0.0)
-    around = [ground(), Box((0.8, 0.4, 0.6), Motion((0.0, 0.0, 0.3)))]
+    around = [ground(), Collider(Box((0.8, 0.4, 0.6)), Motion((0.0, 0.0, 0.3)))]
     return ragdoll, ragdoll_world([ragdoll], colliders=around, settings=settings)
 
 
@@ -162,7 +162,7 @@ def cost_per_constraint(out):
     """Time of one iteration of a rod and of a ball joint, from the slope over iterations."""
     count = 500
     pairs = [
-        RigidBody([BoxShape((0.2, 0.2, 0.2))], location=(x, 3.0 * i, 0.0)) for i in range(count) for x in (0.0, 1.0)
+        RigidBody([Box((0.2, 0.2, 0.2))], location=(x, 3.0 * i, 0.0)) for i in range(count) for x in (0.0, 1.0)
     ]  # fmt: skip
     joints = [Ball(a=2 * i, b=2 * i + 1, point=(0.5, 3.0 * i, 0.0)) for i in range(count)]
     rods = [
@@ -208,8 +208,8 @@ def pile(spine="rod", count=30):
     sideways = about(np.array([1.0, 0.0, 0.0]), 0.5 * np.pi)
     around = [
         ground(),
-        Box((1.0, 1.0, 0.8), Motion((0.8, 0.4, 0.4))),
-        Capsule(0.25, 3.0, Motion((-0.9, 0.0, 0.25), sideways)),
+        Collider(Box((1.0, 1.0, 0.8)), Motion((0.8, 0.4, 0.4))),
+        Collider(Capsule.of_keys(0.25, 3.0), Motion((-0.9, 0.0, 0.25), sideways)),
     ]
     settings = RigidSettings(substeps=1, iterations=ITERATIONS)
     return ragdolls, ragdoll_world(ragdolls, colliders=around, settings=settings)

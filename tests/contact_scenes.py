@@ -2,6 +2,7 @@
 
 import numpy as np
 from beams import beam_hexes, beam_tets
+from stepping import OneBody
 
 from jellycage import sim
 from jellycage.sim.maths.quaternions import as_matrices, turn_to
@@ -35,16 +36,15 @@ def slope(angle, **options):
     """A plane through the origin that falls along +x by an angle [rad], its normal and the way down."""
     normal = np.array([np.sin(angle), 0.0, np.cos(angle)])
     down = np.array([np.cos(angle), 0.0, -np.sin(angle)])
-    return sim.Plane(sim.Motion(rotations=turn_to(normal)), **options), normal, down
+    return sim.Collider(sim.Plane(None=options), sim.Motion(rotations=turn_to(normal))), normal, down
 
 
 def states(body, colliders, steps, dt, settings=None, state=None, **surroundings):
     """The states after 1, 2, .. steps, each a copy, one by one."""
-    solver = sim.ImplicitEuler(body, settings, colliders=colliders, **surroundings)
-    state = sim.start_state(body) if state is None else state.copy()
+    run = OneBody(body, dt, settings, state=state, colliders=colliders, **surroundings)
     for _ in range(steps):
-        solver.step(state, state, dt)
-        yield state.copy()
+        run.step()
+        yield run.copy()
 
 
 def last(run):

@@ -7,8 +7,8 @@ from scipy.spatial.transform import Rotation
 
 from jellycage.sim.contact.convex.detection import Detector
 from jellycage.sim.contact.convex.detection_kernels import BodyPoses
+from jellycage.sim.shapes import Box, Capsule, Hull, Plane, Sphere
 from jellycage.sim.shapes.cores import shape_arrays
-from jellycage.sim.shapes.shapes import Box, Capsule, Hull, Plane, Sphere
 from jellycage.sim.shapes.static_mesh import mesh_arrays
 
 KINDS = ("sphere", "capsule", "box", "plate", "tet", "hull", "large hull")

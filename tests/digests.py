@@ -74,10 +74,10 @@ def collided():
     still = sim.Motion((0.2, 0.15, -0.3), TURN)
     runs = []
     for collider in (
-        sim.Sphere(0.3, still, 0.8),
-        sim.Box((0.5, 0.6, 0.4), path, 0.5, 0.2),
-        sim.Capsule(0.2, 0.5, path, 0.9),
-        sim.Plane(path, 0.2, 0.5),
+        sim.Collider(sim.Sphere(0.3), still, 0.8),
+        sim.Collider(sim.Box((0.5, 0.6, 0.4)), path, 0.5, 0.2),
+        sim.Collider(sim.Capsule.of_keys(0.2, 0.5), path, 0.9),
+        sim.Collider(sim.Plane(), path, 0.2, 0.5),
     ):
         for kind in BEAMS:
             runs += simulated(block(kind, restitution=0.1), colliders=[collider])
@@ -94,7 +94,7 @@ def squashed(rotation):
 def touching(**settings):
     """Blocks that fall, slide and come to rest, a little off the grid so that no contact is there by chance."""
     solver = sim.SolverSettings(**settings)
-    slope = sim.Plane(sim.Motion((0.0, 0.0, 0.0), (1.0, 0.08, -0.05, 0.0)), 0.4)
+    slope = sim.Collider(sim.Plane(), sim.Motion((0.0, 0.0, 0.0), (1.0, 0.08, -0.05, 0.0)), 0.4)
     runs = []
     for kind in BEAMS:
         body = block(kind, height=0.03, young_modulus=1e5, stiffness_damping=0.01)

@@ -16,6 +16,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests")]
 
+from jellycage.sim import shapes  # noqa: E402
 from jellycage.sim.errors import SolverError  # noqa: E402
 from jellycage.sim.maths import quaternions  # noqa: E402
 from jellycage.sim.ragdoll.bones import BoneEntry  # noqa: E402
@@ -149,12 +150,17 @@ def random_surroundings(rng, size):
         motion = colliders.Motion(place, random_turn(rng, np.pi))
         kind = rng.integers(3)
         if kind == 0:
-            things.append(colliders.Box(size * rng.uniform(0.1, 0.8, 3), motion))
+            things.append(colliders.Collider(shapes.Box(size * rng.uniform(0.1, 0.8, 3)), motion))
         elif kind == 1:
-            things.append(colliders.Sphere(size * rng.uniform(0.1, 0.4), motion))
+            things.append(colliders.Collider(shapes.Sphere(size * rng.uniform(0.1, 0.4)), motion))
         else:
             things.append(
-                colliders.Capsule(size * rng.uniform(0.05, 0.2), size * rng.uniform(0.2, 1), motion)
+                colliders.Collider(
+                    shapes.Capsule.of_keys(
+                        size * rng.uniform(0.05, 0.2), size * rng.uniform(0.2, 1)
+                    ),
+                    motion,
+                )
             )
     if rng.random() < 0.3:
         side = np.linspace(-8.0, 8.0, 25) * size

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests")]
 
 from beams import beam_hexes, beam_tets  # noqa: E402
+from stepping import OneBody  # noqa: E402
 
 from jellycage import sim  # noqa: E402
 
@@ -167,7 +168,7 @@ def run_scene(seed: int) -> Outcome:
     """Simulate the scene of a seed until it had time to settle."""
     body, gravity, dt, end, text = random_scene(seed)
     began = time.perf_counter()
-    solver, state = sim.ImplicitEuler(body, gravity=gravity), sim.start_state(body)
+    state = OneBody(body, dt, gravity=gravity)
     speed = np.sqrt((state.v**2).sum(axis=1)).max()
     centre, stray, error, reach = state.x.mean(axis=0), 0.0, "", 0.0
     still_x, still_v = np.zeros_like(state.x), np.zeros_like(state.x)
@@ -181,7 +182,7 @@ def run_scene(seed: int) -> Outcome:
             speed += np.sqrt((still_v**2).sum(axis=1)).max()
             speed += np.sqrt((gravity**2).sum()) * dt
             reach += speed * dt + np.sqrt((still_x**2).sum(axis=1)).max()
-            solver.step(state, state, dt)
+            state.step()
             if len(body.pins) and state.time < end + dt:
                 centres += [
                     pin.targets(pin.points.positions(body.start_positions()), state.time).mean(0)

@@ -9,7 +9,6 @@ ROOT = Path(__file__).resolve().parent.parent
 MOST_ARGUMENTS, MOST_LINES = 12, 400
 
 
-
 def sources():
     return [path for folder in ("toolkit", "sim") for path in sorted((ROOT / folder).rglob("*.py"))]
 

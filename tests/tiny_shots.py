@@ -90,24 +90,6 @@ def frame_digests(folder) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(paths)}
 
 
-def same_states(a, b) -> bool:
-    """Whether the states of two checkpoints agree in every bit."""
-    return len(a.states) == len(b.states) and all(
-        state_bits(s) == state_bits(t) for s, t in zip(a.states, b.states, strict=True)
-    )
-
-
-def state_bits(state) -> dict[str, tuple]:
-    """Type, shape and bytes of all that a state holds, whatever fields it has."""
-    found = {}
-    for name, value in vars(state).items():
-        parts = vars(value) if hasattr(value, "__dict__") else {"": value}
-        for part, array in parts.items():
-            array = np.asarray(array)
-            found[f"{name}.{part}"] = array.dtype.str, array.shape, array.tobytes()
-    return found
-
-
 def is_leftover(folder) -> bool:
     """Whether a file that was not finished is in the folder."""
     return any(path.name.startswith(".") for path in Path(folder).iterdir())

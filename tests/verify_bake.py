@@ -20,10 +20,12 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("tests",)]
 from beams import beam_hexes, beam_tets  # noqa: E402
 from caged_beam import caged_beam_sag  # noqa: E402
 from shapes import ball, box  # noqa: E402
+from stepping import OneBody  # noqa: E402
 from verify import Report  # noqa: E402
 
 from jellycage import sim, toolkit  # noqa: E402
 from jellycage.sim.bake.cache import open_cache  # noqa: E402
+from jellycage.sim.contact.contact_points import contact_points  # noqa: E402
 from jellycage.sim.maths.quaternions import turn_to  # noqa: E402
 from jellycage.sim.soft.presets import PRESETS, QUALITIES, preset_material, substeps_for  # noqa: E402
 
@@ -44,12 +46,14 @@ def slide(angle, newton_iterations, young_modulus, duration, dt=1 / 48):
         friction=FRICTION,
         stiffness_damping=0.002,
     )
-    plane = sim.Plane(sim.Motion((0.0, 0.0, 0.0), turn_to(normal)), friction=FRICTION)
+    plane = sim.Collider(
+        sim.Plane(), sim.Motion((0.0, 0.0, 0.0), turn_to(normal)), friction=FRICTION
+    )
     settings = sim.SolverSettings(newton_iterations=newton_iterations)
-    solver, state = sim.ImplicitEuler(body, settings, colliders=[plane]), sim.start_state(body)
+    state = OneBody(body, dt, settings, colliders=[plane])
     share, rows = (body.mass / body.mass.sum())[:, None], []
     for _ in range(round(duration / dt)):
-        solver.step(state, state, dt)
+        state.step()
         rows.append((state.time, (share * state.x).sum(0) @ down, (share * state.v).sum(0) @ down))
     return np.array(rows).T, body.size
 
@@ -84,11 +88,10 @@ def verify_thin_box(out):
                 sim.NeoHookean(young_modulus, 0.4, 1000.0),
                 stiffness_damping=0.002,
             )
-            solver = sim.ImplicitEuler(body, colliders=[sim.Box((8.0, 8.0, 0.02))])
-            state, lowest = sim.start_state(body), np.inf
-            points = solver.contacts.points
+            state = OneBody(body, 1 / 24, colliders=[sim.Box((8.0, 8.0, 0.02))])
+            points, lowest = contact_points(body), np.inf
             for _ in range(24 * 6):
-                solver.step(state, state, 1 / 24)
+                state.step()
                 z = np.einsum("pa,pa->p", points.weights, state.x[points.nodes, 2])
                 lowest = min(lowest, z.min())
             out.line(
@@ -114,10 +117,10 @@ def fallen(mesh, resolution, element, preset="jelly"):
     quality = QUALITIES["standard"]
     dt = 1.0 / (24.0 * substeps_for(24.0, height, GRAVITY, quality))
     settings = sim.SolverSettings(newton_iterations=quality.newton_iterations)
-    solver = sim.ImplicitEuler(body, settings, gravity=GRAVITY, colliders=[sim.ground()])
-    state, unit, least = sim.start_state(body), np.sqrt(height / 9.81), np.inf
+    state = OneBody(body, dt, settings, gravity=GRAVITY, colliders=[sim.ground()])
+    unit, least = np.sqrt(height / 9.81), np.inf
     while state.time < 12.0 * unit:
-        solver.step(state, state, dt)
+        state.step()
         z = body.surface(state.x)[:, 2]
         if state.time < 3.0 * unit:
             least = min(least, np.ptp(z))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from jellycage.sim.bake.cache import Arrays, Cache, Facts, make_cache, open_cache
+from jellycage.sim.bake.cache import CHECKPOINT, Arrays, Cache, Facts, make_cache, open_cache
 from jellycage.sim.bake.measures import COLUMNS, Measures, Meter
 from jellycage.sim.errors import CacheError, Cancelled, SolverError
 from jellycage.sim.scene.shot import Poses, Shot
@@ -154,10 +154,17 @@ class _Run:
         return Bake(self.cache, self.cache.measures(), seconds, last - self.first_baked)
 
     def _restore(self, arrays: Arrays) -> None:
-        self.state.restore(arrays)
+        rigid = self.stepper.rigid
+        try:
+            self.state.restore(arrays)
+            if rigid is not None:
+                rigid.world_at(self.state.time, self.state.rigid)
+        except (KeyError, TypeError, ValueError) as error:
+            path = self.cache.folder / CHECKPOINT
+            raise CacheError(f"{path}: does not fit this scene; bake again with --force") from error
         rows = self.cache.measures()[: self.frame - self.shot.frames[0] + 1]
         self.measured = Measures(*rows[-1])
-        if self.stepper.rigid is not None:
+        if rigid is not None:
             self.poses = self.cache.poses(self.frame)
 
     def _save(self) -> None:
@@ -167,7 +174,7 @@ class _Run:
 
     def _step(self) -> None:
         """Simulate the next frame; only what is whole is kept."""
-        shot, stepper, state = self.shot, self.stepper, self.state.copy()
+        shot, stepper, state = self.shot, self.stepper, self.state
         frame, before = self.frame + 1, replace(stepper.spent)
         began = time.perf_counter()
         try:
@@ -175,7 +182,7 @@ class _Run:
         except SolverError as error:
             raise error.at_frame(frame, [skin.mesh.name for skin in shot.skins]) from error
         stepped = time.perf_counter()
-        poses_before, self.state, self.frame = self.poses, state, frame
+        poses_before, self.frame = self.poses, frame
         self._write(poses_before)
         measured, spent = self.meter.measured(frame, state), stepper.spent
         measured.newton_iterations = spent.newton_iterations - before.newton_iterations

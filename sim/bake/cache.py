@@ -104,8 +104,9 @@ class Cache:
             self._unsafe.append(path)
 
     def measures(self) -> NDArray[np.float64]:
-        """One row per frame, see `Measures`."""
-        return np.fromfile(self.folder / MEASURES, "<f8").reshape(-1, len(COLUMNS))
+        """One row per frame, see `Measures`; a row that a crash cut short is none."""
+        values = np.fromfile(self.folder / MEASURES, "<f8")
+        return values[: len(values) // len(COLUMNS) * len(COLUMNS)].reshape(-1, len(COLUMNS))
 
     def _write_array(self, path, array):
         temporary = path.with_name(f".jellycage-{secrets.token_hex(6)}.npy")

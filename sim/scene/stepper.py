@@ -72,13 +72,22 @@ class Stepper:
     def step(
         self, state: SceneState, after_substep: Callable[[int], None] = lambda substep: None
     ) -> None:
-        """Advance a state by one frame; after_substep is called with the number of substeps that are done."""
-        began = state.time
+        """Advance a state by one frame; after_substep is called with the number of substeps that are done.
+
+        A step that fails, or that after_substep ends by an error, leaves the state as it was.
+        """
+        now = state.copy()
         for substep in range(1, self.substeps + 1):
-            self._step_bodies(state, substep)
+            self._step_bodies(now, substep)
             after_substep(substep)
         if self.rigid is not None:
-            state.rigid = self.rigid.step(began, state.rigid)
+            now.rigid = self.rigid.step(state.time, state.rigid)
+        state.time, state.soft, state.contacts, state.rigid = (
+            now.time,
+            now.soft,
+            now.contacts,
+            now.rigid,
+        )
 
     def elastic_energy(self, number: int) -> float:
         """Elastic energy of a soft body at the end of the last step [J]."""

@@ -17,7 +17,6 @@ from jellycage.sim.ragdoll.ragdoll import RagdollSettings, build_ragdoll
 from jellycage.sim.ragdoll.simulation import simulate_ragdolls
 from jellycage.sim.rigid.world import RigidSettings
 from jellycage.sim.shapes.colliders import ground
-from jellycage.sim.shapes.shapes import vertices_and_faces
 from jellycage.sim.shapes.static_mesh import StaticMesh
 from jellycage.toolkit.mesh.mesh_io import read_mesh
 
@@ -133,7 +132,7 @@ def shapes_by_hand(result, points_of):
                     [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
                 ]
             )
-            points = np.concatenate([vertices_and_faces(shape)[0] for shape in body.shapes])
+            points = np.concatenate([shape.drawn()[0] for shape in body.shapes])
             rows.append(points_of(points, at) @ turn.T + p[at])
         frames.append(np.concatenate(rows))
     return np.array(frames)

@@ -2,23 +2,23 @@
 
 import numpy as np
 import pytest
+from stepping import arrays_bits
 from tiny_shots import (
     baked,
     document,
     frame_digests,
     is_leftover,
-    same_states,
     shot_of,
     tiny_shot,
     violent_document,
 )
 
-from jellycage.sim.bake.bake import COLUMNS, _Run, bake
-from jellycage.sim.bake.cache import open_cache
+from jellycage.sim.bake.bake import bake
+from jellycage.sim.bake.cache import CHECKPOINT, MEASURES, open_cache
+from jellycage.sim.bake.measures import COLUMNS, Meter
 from jellycage.sim.errors import CacheError, Cancelled, SolverError
 from jellycage.sim.scene.simulation import simulate
-from jellycage.sim.soft.state import start_state
-from jellycage.sim.solvers.implicit_euler import ImplicitEuler
+from jellycage.sim.scene.stepper import SoftStepper
 
 FIRST, LAST = 1001, 1010
 
@@ -54,10 +54,10 @@ def assert_same(folder, whole):
     """Frames, velocities and the states to continue from agree in every bit."""
     assert frame_digests(folder) == frame_digests(whole.cache.folder)
     cache = open_cache(folder)
-    ours, theirs = cache.read_checkpoint(), whole.cache.read_checkpoint()
-    assert ours.frame == theirs.frame and same_states(ours, theirs)
+    (frame, ours), (whole_frame, theirs) = cache.read_checkpoint(), whole.cache.read_checkpoint()
+    assert frame == whole_frame and arrays_bits(ours) == arrays_bits(theirs)
     physics = slice(0, COLUMNS.index("step_seconds"))
-    assert ours.measured[:, physics].tobytes() == theirs.measured[:, physics].tobytes()
+    assert cache.measures()[:, physics].tobytes() == whole.measured[:, physics].tobytes()
     assert not is_leftover(folder)
 
 
@@ -69,17 +69,18 @@ def test_a_bake_is_the_simulation_rounded_to_single_precision(violent, whole):
     for number, frame in enumerate(range(FIRST, LAST + 1)):
         wanted = violent.skins[0].positions(track.positions[0][number]).astype(np.float32)
         assert whole.cache.frame(frame)[0].tobytes() == wanted.tobytes()
-    assert whole.cache.read_checkpoint().states[0].x.tobytes() == track.states[0].x.tobytes()
-    velocity = violent.skins[0].velocities(track.states[0].v).astype(np.float32)
+    _, state = whole.cache.read_checkpoint()
+    assert arrays_bits(state) == arrays_bits(track.state.arrays())
+    velocity = violent.skins[0].velocities(track.state.soft[0].v).astype(np.float32)
     assert whole.cache.frame(LAST, "velocity")[0].tobytes() == velocity.tobytes()
 
 
 def test_the_drop_is_as_violent_as_it_should_be(whole):
     """Or the tests of resuming would prove little."""
-    state = whole.cache.read_checkpoint().states[0]
+    _, state = whole.cache.read_checkpoint()
     assert whole.column("min_J").min() < 0.0  # elements inside out
     assert whole.column("contacts").max() >= 4
-    assert state.time == pytest.approx((LAST - FIRST) / 24.0)
+    assert state["time"] == pytest.approx((LAST - FIRST) / 24.0)
 
 
 def test_frames_have_the_numbers_of_the_scene(whole):
@@ -146,12 +147,13 @@ def test_the_measures_of_several_bodies_are_sums_and_the_worst(scales, tmp_path)
     row = content["body"][0]
     content["body"] = [{**row, "name": "a"}, {**row, "name": "b"}]
     shot = shot_of(tmp_path, content)
-    states = [start_state(body) for body in shot.scene.bodies]
-    for state, scale in zip(states, scales, strict=True):
-        state.x *= scale
-        state.v[:] = (0.0, 3.0, 4.0)
-    cache = bake(shot, tmp_path / "a.bake").cache
-    found = dict(zip(COLUMNS, _Run(shot, cache, None, None)._measured(7, states), strict=True))
+    stepper = shot.stepper()
+    state = stepper.start()
+    for soft, scale in zip(state.soft, scales, strict=True):
+        soft.x *= scale
+        soft.v[:] = (0.0, 3.0, 4.0)
+    row = Meter(shot, stepper).measured(7, state).row()
+    found = dict(zip(COLUMNS, row, strict=True))
     worst = max((scale**3 - 1.0 for scale in scales), key=abs)
     assert found["frame"] == 7 and found["volume_error"] == pytest.approx(worst)
     assert found["min_J"] == pytest.approx(min(scales) ** 3)
@@ -182,7 +184,7 @@ def test_a_bake_that_was_stopped_continues_to_the_same_bits(error, steps, violen
     cache = open_cache(folder)
     finished = FIRST + (steps - 1) // violent.substeps
     assert cache.frames_done() == list(range(FIRST, finished + 1))
-    assert cache.read_checkpoint().frame == finished
+    assert cache.read_checkpoint()[0] == finished
     result = bake(violent, folder, velocities=True, resume=True)
     assert result.baked == LAST - finished
     assert_same(folder, whole)
@@ -232,14 +234,54 @@ def test_frames_that_the_checkpoint_vouches_for_must_be_there(violent, tmp_path)
         bake(violent, folder, resume=True)
 
 
+def test_half_a_row_of_measures_is_as_good_as_none(violent, whole, tmp_path):
+    """As after a power cut, or on a full disk."""
+    folder = tmp_path / "a.bake"
+    with pytest.raises(Cancelled):
+        bake(violent, folder, velocities=True, is_cancelled=after(12))
+    with open(folder / MEASURES, "ab") as file:
+        file.write(b"\0" * 43)
+    bake(violent, folder, velocities=True, resume=True)
+    assert_same(folder, whole)
+
+
+def test_measures_that_the_checkpoint_vouches_for_must_be_there(violent, tmp_path):
+    folder = tmp_path / "a.bake"
+    with pytest.raises(Cancelled):
+        bake(violent, folder, is_cancelled=after(12))
+    whole_rows = (folder / MEASURES).read_bytes()
+    for rest in (whole_rows[:-8], whole_rows[:8], b"", None):
+        (folder / MEASURES).unlink() if rest is None else (folder / MEASURES).write_bytes(rest)
+        with pytest.raises(CacheError, match="bake again with --force"):
+            bake(violent, folder, resume=True)
+
+
+def test_a_checkpoint_without_one_of_its_arrays_is_refused(tmp_path):
+    content = document(tmp_path, frames=(1, 4), body={"location": [0.0, 0.0, -0.01]})
+    content["rigid"] = [{"kind": "sphere", "radius": 0.1, "location": [3, 0, 0.1]}]
+    shot, folder = shot_of(tmp_path, content), tmp_path / "a.bake"
+    with pytest.raises(Cancelled):
+        bake(shot, folder, is_cancelled=after(3))
+    frame, arrays = open_cache(folder).read_checkpoint()
+    assert {name.split(".")[0] for name in arrays} == {"time", "soft", "contacts", "rigid"}
+    for missing in arrays:
+        rest = {name: array for name, array in arrays.items() if name != missing}
+        np.savez(folder / CHECKPOINT, frame=frame, **rest)
+        with pytest.raises(CacheError, match="--force") as caught:
+            bake(shot, folder, resume=True)
+        assert len(str(caught.value).splitlines()) == 1, missing
+    np.savez(folder / CHECKPOINT, frame=frame, **arrays)
+    assert bake(shot, folder, resume=True).baked == 4 - frame
+
+
 def test_checkpoints_come_while_a_bake_goes_on(violent, whole, tmp_path, monkeypatch):
     monkeypatch.setattr("jellycage.sim.bake.bake.CHECKPOINT_SECONDS", 0.0)
     seen = []
 
     def look(progress):
         if progress.is_frame_done:
-            checkpoint = open_cache(tmp_path / "a.bake").read_checkpoint()
-            seen.append(progress.frame - checkpoint.frame)
+            frame, _ = open_cache(tmp_path / "a.bake").read_checkpoint()
+            seen.append(progress.frame - frame)
 
     bake(violent, tmp_path / "a.bake", velocities=True, progress=look)
     assert set(seen) == {1}  # that of the frame before
@@ -307,7 +349,7 @@ def test_an_error_of_the_solver_names_body_frame_and_substep(tmp_path, monkeypat
     row = content["body"][0]
     content["body"] = [{**row, "name": "left"}, {**row, "name": "right"}]
     shot = shot_of(tmp_path, content)
-    step, count = ImplicitEuler.step, iter(range(1, 100))
+    step, count = SoftStepper.step, iter(range(1, 100))
 
     def failing(solver, *arguments):
         if (
@@ -317,7 +359,7 @@ def test_an_error_of_the_solver_names_body_frame_and_substep(tmp_path, monkeypat
         return step(solver, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ImplicitEuler, "step", failing)
+        patch.setattr(SoftStepper, "step", failing)
         with pytest.raises(SolverError) as caught:
             bake(shot, tmp_path / "a.bake")
     assert str(caught.value).startswith("right, frame 1004, substep 2: the positions")

@@ -9,23 +9,25 @@ import os
 import numpy as np
 import pytest
 from mesh_files import npy_bytes
-from tiny_shots import is_leftover, state_bits, tiny_shot
+from stepping import arrays_bits, state_bits
+from tiny_shots import is_leftover, tiny_shot
 
-import jellycage.sim.bake.cache
-from jellycage.sim.bake.bake import COLUMNS, bake
+from jellycage.sim.bake.bake import bake
 from jellycage.sim.bake.cache import (
     CHECKPOINT,
     FACTS,
-    Checkpoint,
+    MEASURES,
     Facts,
     all_frames,
     make_cache,
     open_cache,
     remove_cache,
 )
-from jellycage.sim.contact.contacts import Grips
+from jellycage.sim.bake.measures import COLUMNS
+from jellycage.sim.contact.memory import ContactMemory
 from jellycage.sim.errors import CacheError
 from jellycage.sim.export.frames import ExportMesh
+from jellycage.sim.scene.state import SceneState
 from jellycage.sim.soft.state import State
 
 MESHES = (
@@ -44,23 +46,33 @@ def positions(seed):
     return [rng.normal(size=(count, 3)) for count in (3, 4)]
 
 
+def distinct_soft(rng):
+    """The state of a body whose every array has values of its own."""
+    memory = {
+        "rotation": rng.normal(size=(7, 4)),
+        "collapse_pair": rng.integers(0, 16, 7).astype(np.int8),
+        "recovery_debt": np.array(rng.normal()),
+    }
+    return State(rng.normal(size=(5, 3)), rng.normal(size=(5, 3)), memory)
+
+
 def distinct_state(seed, contacts=3):
-    """A state whose every field has a value of its own, made from the fields that there are."""
+    """A state of a scene of two bodies whose every array has values of its own."""
     rng = np.random.default_rng(seed)
-    values = {}
-    for field in dataclasses.fields(State):
-        if field.name == "grips":
-            key = np.arange(contacts, dtype=np.int64) + 2**40
-            values["grips"] = Grips(
-                key, rng.normal(size=(contacts, 3)), rng.normal(size=(contacts, 4))
-            )
-        elif field.type in (float, "float"):
-            values[field.name] = float(rng.normal())
-        elif field.name == "pair":
-            values[field.name] = rng.integers(0, 16, 5).astype(np.int8)
-        else:
-            values[field.name] = rng.normal(size=(5, 4))
-    return State(**values)
+    key = np.arange(contacts, dtype=np.int64) + 2**40
+    return SceneState(
+        time=float(rng.normal()),
+        soft=[distinct_soft(rng), distinct_soft(rng)],
+        contacts=ContactMemory(key, rng.normal(size=(contacts, 3)), rng.normal(size=(contacts, 4))),
+        rigid={"state_p": rng.normal(size=(4, 3)), "contact_key": np.arange(3) + 2**41},
+    )
+
+
+def write_checkpoint(cache, frame, state):
+    """A checkpoint, with the measures that belong to it."""
+    for number in range(frame - cache.facts.frames[0] + 1):
+        cache.append_measures(np.full(len(COLUMNS), float(number)), number)
+    cache.write_checkpoint(frame, state.arrays())
 
 
 def refused(action) -> str:
@@ -117,16 +129,37 @@ def test_a_gap_ends_the_frames_that_are_done(tmp_path):
 
 @pytest.mark.parametrize("contacts", [0, 3])
 def test_a_checkpoint_comes_back_to_the_last_bit(contacts, tmp_path):
+    cache, given = new_cache(tmp_path), distinct_state(1, contacts)
+    assert cache.read_checkpoint() == (None, {})
+    write_checkpoint(cache, 2, given)
+    frame, arrays = open_cache(tmp_path).read_checkpoint()
+    assert frame == 2 and arrays_bits(arrays) == state_bits(given)
+    found = distinct_state(2)
+    found.restore(arrays)
+    assert state_bits(found) == state_bits(given)
+    assert type(found.time) is float and type(found.contacts) is ContactMemory
+
+
+def test_measures_come_back_and_what_is_behind_a_row_goes(tmp_path):
     cache = new_cache(tmp_path)
-    assert cache.read_checkpoint() is None
-    given = Checkpoint(2, [distinct_state(1, contacts), distinct_state(2)], np.eye(len(COLUMNS)))
-    cache.write_checkpoint(given)
-    found = open_cache(tmp_path).read_checkpoint()
-    assert found.frame == 2 and found.measured.tobytes() == given.measured.tobytes()
-    for got, state in zip(found.states, given.states, strict=True):
-        assert state_bits(got) == state_bits(state)
-        for field in dataclasses.fields(State):
-            assert type(getattr(got, field.name)) is type(getattr(state, field.name))
+    rows = np.random.default_rng(0).normal(size=(4, len(COLUMNS)))
+    for number, row in enumerate(rows):
+        cache.append_measures(row, number)
+    assert open_cache(tmp_path).measures().tobytes() == rows.tobytes()
+    cache.append_measures(rows[3], 1)
+    assert cache.measures().tobytes() == rows[[0, 3]].tobytes()
+
+
+def test_poses_come_back_as_they_were(tmp_path):
+    cache, rng = new_cache(tmp_path, velocities=False), np.random.default_rng(0)
+    given = [(rng.normal(size=(5, 3)), rng.normal(size=(5, 4))) for _ in range(2)]
+    for frame, poses in zip((-2, -1), given, strict=True):
+        cache.write_frame(frame, positions(0))
+        cache.write_poses(frame, poses)
+    for found, parts in zip(
+        open_cache(tmp_path).all_poses(), zip(*given, strict=True), strict=True
+    ):
+        assert found.tobytes() == np.array(parts).tobytes()
 
 
 def test_frames_are_on_the_disk_before_the_checkpoint_that_vouches_for_them(tmp_path, monkeypatch):
@@ -145,51 +178,48 @@ def test_frames_are_on_the_disk_before_the_checkpoint_that_vouches_for_them(tmp_
 
     monkeypatch.setattr(os, "fsync", seen_fsync)
     monkeypatch.setattr(os, "replace", seen_replace)
-    cache.write_checkpoint(
-        Checkpoint(-1, [distinct_state(1), distinct_state(2)], np.zeros((2, 12)))
-    )
+    write_checkpoint(cache, -1, distinct_state(1))
     assert order[-1] == CHECKPOINT
-    assert {path.stat().st_ino for path in tmp_path.glob("*.npy")} <= set(order[:-1])
+    vouched = [*tmp_path.glob("*.npy"), tmp_path / MEASURES]
+    assert {path.stat().st_ino for path in vouched} <= set(order[:-1])
 
 
-def test_a_copy_of_a_state_has_every_field_and_shares_no_array():
+def test_a_copy_of_a_state_has_every_field_and_shares_what_is_never_written_to():
     state = distinct_state(4)
     copy = state.copy()
     assert state_bits(copy) == state_bits(state)
-    for field in dataclasses.fields(State):
-        value = getattr(state, field.name)
-        if isinstance(value, np.ndarray):
-            assert not np.shares_memory(value, getattr(copy, field.name)), field.name
+    for one, other in zip(state.soft, copy.soft, strict=True):
+        for name, array in one.arrays().items():
+            assert not np.shares_memory(array, other.arrays()[name]), name
 
 
 def test_no_field_of_a_state_can_be_forgotten(tmp_path):
     """The names in the file are those of the dataclasses: a field that is added is written, or this fails."""
-    cache = new_cache(tmp_path)
-    cache.write_checkpoint(Checkpoint(1, [distinct_state(1), distinct_state(2)], np.zeros((1, 12))))
+    cache, state = new_cache(tmp_path), distinct_state(1)
+    write_checkpoint(cache, 1, state)
     with np.load(tmp_path / CHECKPOINT) as arrays:
         names = set(arrays)
-    plain = {field.name for field in dataclasses.fields(State)} - {"grips"}
-    wanted = plain | {f"grips.{field.name}" for field in dataclasses.fields(Grips)}
-    assert names == {f"{k}.{name}" for k in (0, 1) for name in wanted} | {"frame", "measured"}
+    fields = {kind: {f.name for f in dataclasses.fields(kind)} for kind in (State, SceneState)}
+    remembered = {field.name for field in dataclasses.fields(ContactMemory)}
+    soft = fields[State] - {"memory"} | set(state.soft[0].memory)
+    wanted = {f"soft.{k}.{name}" for k in (0, 1) for name in soft}
+    wanted |= {f"contacts.{name}" for name in remembered}
+    wanted |= {f"rigid.{name}" for name in state.rigid}
+    assert names == wanted | {"frame", "time"}
+    assert {name.split(".")[0] for name in names} == fields[SceneState] | {"frame"}
     # What is no field would be lost in silence, so there must be nothing else.
-    assert set(vars(distinct_state(1))) == plain | {"grips"}
-    assert set(vars(distinct_state(1).grips)) == {field.name for field in dataclasses.fields(Grips)}
+    assert set(vars(state)) == fields[SceneState]
+    assert set(vars(state.soft[0])) == fields[State]
+    assert set(vars(state.contacts)) == remembered
 
 
-def test_a_new_field_is_kept_without_a_change_here(tmp_path, monkeypatch):
-    """A State with one more field, through the same functions."""
-
-    @dataclasses.dataclass(eq=False)
-    class Longer(State):
-        heat: float = 0.0
-
-    names = (*jellycage.sim.bake.cache._STATE_NAMES, "heat")
-    monkeypatch.setattr(jellycage.sim.bake.cache, "State", Longer)
-    monkeypatch.setattr(jellycage.sim.bake.cache, "_STATE_NAMES", names)
-    cache = new_cache(tmp_path, names=("tri",), vertex_counts=(3,))
-    plain = vars(distinct_state(3))
-    cache.write_checkpoint(Checkpoint(1, [Longer(**plain, heat=2.5)], np.zeros((1, 12))))
-    assert cache.read_checkpoint().states[0].heat == 2.5
+def test_what_a_solver_remembers_in_addition_is_kept_without_a_change_here(tmp_path):
+    cache, state, again = new_cache(tmp_path), distinct_state(3), distinct_state(5)
+    for one, heat in ((state, 2.5), (again, 0.0)):
+        one.soft[1].memory["heat"] = np.array(heat)
+    write_checkpoint(cache, 1, state)
+    again.restore(cache.read_checkpoint()[1])
+    assert again.soft[1].memory["heat"] == 2.5
 
 
 # ---- broken files
@@ -266,19 +296,36 @@ def test_broken_frames_are_refused(content, words, tmp_path):
     assert words in refused(lambda: cache.frame(1))
 
 
-@pytest.mark.parametrize("kind", ["empty", "cut", "foreign", "field"])
+@pytest.mark.parametrize("kind", ["empty", "cut", "foreign", "frame"])
 def test_a_broken_checkpoint_is_refused(kind, tmp_path):
     cache = new_cache(tmp_path)
-    cache.write_checkpoint(Checkpoint(1, [distinct_state(1), distinct_state(2)], np.zeros((1, 12))))
+    write_checkpoint(cache, 1, distinct_state(1))
     path = tmp_path / CHECKPOINT
     whole = path.read_bytes()
-    if kind == "field":
-        with np.load(path) as arrays:
-            rest = {name: arrays[name] for name in arrays if name != "1.grips.drag"}
-        np.savez(path, **rest)
+    if kind == "frame":
+        np.savez(path, **distinct_state(1).arrays())
     else:
         path.write_bytes({"empty": b"", "cut": whole[:-100], "foreign": b"hello"}[kind])
     assert "--force" in refused(cache.read_checkpoint)
+
+
+OLD_STATE = ("x", "v", "time", "rotation", "pair", "trapped", "debt", "shaken")
+"""What a checkpoint of version 0.1 has of each body, and of its contacts."""
+OLD_GRIPS = ("grips.key", "grips.drag", "grips.plane")
+
+
+@pytest.mark.parametrize("measures", [False, True])
+def test_a_checkpoint_of_an_earlier_version_is_refused_and_its_frames_are_read(measures, tmp_path):
+    cache = new_cache(tmp_path)
+    cache.write_frame(-2, positions(1), positions(2))
+    if measures:
+        cache.append_measures(np.zeros(len(COLUMNS)), 0)
+    old = {f"{k}.{name}": np.zeros((5, 3)) for k in (0, 1) for name in (*OLD_STATE, *OLD_GRIPS)}
+    old |= {"rigid.locations": np.zeros((1, 2, 3)), "rigid.state_p": np.zeros((2, 3))}
+    np.savez(tmp_path / CHECKPOINT, frame=-2, measured=np.zeros((1, 12)), **old)
+    text = refused(open_cache(tmp_path).read_checkpoint)
+    assert "earlier version" in text and "--force" in text
+    assert open_cache(tmp_path).frame(-2)[0].tobytes() == positions(1)[0].astype("f4").tobytes()
 
 
 # ---- what else is in the folder
@@ -301,7 +348,7 @@ def test_the_facts_go_first_when_a_cache_is_removed(tmp_path, monkeypatch):
     """What is left by a crash in the middle is no bake and is not taken for one."""
     cache = new_cache(tmp_path)
     cache.write_frame(1, positions(1), positions(2))
-    cache.write_checkpoint(Checkpoint(1, [distinct_state(1), distinct_state(2)], np.zeros((1, 12))))
+    write_checkpoint(cache, 1, distinct_state(1))
     unlink = type(tmp_path).unlink
     removed = []
 

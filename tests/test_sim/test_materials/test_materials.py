@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from jellycage.sim.errors import SettingsError
-from jellycage.sim.materials import Corotated, NeoHookean
+from jellycage.sim.materials import LAWS, Corotated, NeoHookean
 
-MATERIALS = (Corotated, NeoHookean)
-every_material = pytest.mark.parametrize("kind", MATERIALS, ids=lambda kind: kind.__name__)
+every_material = pytest.mark.parametrize("kind", LAWS, ids=lambda kind: kind.__name__)
 YOUNG, POISSON = 3.0, 0.4
 # Central differences with a step of 1e-5 on numbers of about 1: truncation and rounding are both near 1e-10.
 STEP, FROM_DIFFERENCES = 1e-5, 1e-7
@@ -148,7 +147,7 @@ def test_all_materials_are_hookes_law_at_rest(poisson_ratio):
     mu = YOUNG / (2 * (1 + poisson_ratio))
     lam = YOUNG * poisson_ratio / ((1 + poisson_ratio) * (1 - 2 * poisson_ratio))
     expected = hooke(mu, lam)
-    for kind in MATERIALS:
+    for kind in LAWS:
         found = kind(YOUNG, poisson_ratio).hessian(np.eye(3)[None])[0]
         np.testing.assert_allclose(found, expected, atol=1e-13 * np.abs(expected).max())
 

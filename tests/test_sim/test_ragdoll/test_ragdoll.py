@@ -17,7 +17,6 @@ from jellycage.sim.ragdoll.playback import motion_of, spine_shares
 from jellycage.sim.ragdoll.ragdoll import SPINES, RagdollSettings, build_ragdoll
 from jellycage.sim.ragdoll.roles import guess_spine, role_of
 from jellycage.sim.ragdoll.simulation import ragdoll_world, simulate_ragdolls
-from jellycage.sim.shapes.shapes import vertices_and_faces
 
 FRAMES = 72
 
@@ -169,7 +168,7 @@ def test_the_walker_falls_and_comes_to_rest_on_the_ground(spine):
     for frame in range(FRAMES + 1):
         for at, body in enumerate(run.ragdolls[0].bodies):
             name = walker().names[run.ragdolls[0].body_bone[at]]
-            points = np.concatenate([vertices_and_faces(shape)[0] for shape in body.shapes])
+            points = np.concatenate([shape.drawn()[0] for shape in body.shapes])
             points = quaternions.turned(run.rotations[frame, at], points)
             low = (run.locations[frame, at] + points)[:, 2].min()
             # The walk itself puts the box of a foot a little below the ground.
@@ -184,7 +183,7 @@ def test_the_walker_falls_and_comes_to_rest_on_the_ground(spine):
 def started_below(run, at):
     """How far a body reached below the ground at the transition [m]."""
     body = run.ragdolls[0].bodies[at]
-    points = np.concatenate([vertices_and_faces(shape)[0] for shape in body.shapes])
+    points = np.concatenate([shape.drawn()[0] for shape in body.shapes])
     return (run.locations[0, at] + quaternions.turned(run.rotations[0, at], points))[:, 2].min()
 
 

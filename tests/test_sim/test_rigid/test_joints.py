@@ -19,7 +19,7 @@ from jellycage.sim.rigid.joints import WORLD, Ball, ConeTwist, Fixed, Hinge
 from jellycage.sim.rigid.joints_kernels import point_gap, prepare_joints
 from jellycage.sim.rigid.motion_kernels import predict_motion
 from jellycage.sim.rigid.world import RigidSettings, RigidWorld
-from jellycage.sim.shapes.shapes import Box, Capsule
+from jellycage.sim.shapes import Box, Capsule
 
 NO_GRAVITY = (0.0, 0.0, 0.0)
 EXACT = RigidSettings(substeps=4, iterations=60, sleep_speed=0.0)

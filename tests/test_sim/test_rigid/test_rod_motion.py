@@ -10,7 +10,7 @@ from jellycage.sim.rigid.body import RigidBody
 from jellycage.sim.rigid.joints import WORLD
 from jellycage.sim.rigid.rods import Rod, arc_through, bend_of
 from jellycage.sim.rigid.world import RigidSettings, RigidWorld
-from jellycage.sim.shapes.shapes import Box
+from jellycage.sim.shapes import Box
 
 LENGTH = 0.4
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
+from jellycage.sim import shapes
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.maths import quaternions
 from jellycage.sim.maths.quaternions import turn_to
 from jellycage.sim.rigid.body import RigidBody
 from jellycage.sim.rigid.joints import WORLD, Ball
 from jellycage.sim.rigid.world import RigidSettings, RigidWorld
-from jellycage.sim.shapes import colliders
+from jellycage.sim.shapes import Box, Capsule, Hull, Sphere, colliders
 from jellycage.sim.shapes.colliders import Motion, ground
-from jellycage.sim.shapes.shapes import Box, Capsule, Hull, Sphere
 
 G = 9.81
 AWAKE = RigidSettings(sleep_speed=0.0)
@@ -94,7 +94,9 @@ def test_a_fast_top_precesses_at_the_analytic_rate(spin):
 def box_on_slope(angle, friction):
     """A box that lies on an inclined plane."""
     normal = np.array([np.sin(angle), 0.0, np.cos(angle)])
-    slope = colliders.Plane(Motion((0.0, 0.0, 0.0), turn_to(normal)), friction=friction)
+    slope = colliders.Collider(
+        shapes.Plane(), Motion((0.0, 0.0, 0.0), turn_to(normal)), friction=friction
+    )
     body = RigidBody(
         [Box((0.4, 0.4, 0.2))], location=0.1 * normal, rotation=turn_to(normal), friction=friction
     )
@@ -159,7 +161,7 @@ def test_an_oblique_collision_keeps_both_momenta():
 @pytest.mark.parametrize("speed", [10.0, 60.0, 300.0, 1000.0])
 def test_a_fast_ball_does_not_pass_through_a_thin_plate(speed):
     ball = RigidBody([Sphere(0.01)], location=(0.0, 0.0, 1.0), velocity=(0.0, 0.0, -speed))
-    plate = colliders.Box((2.0, 2.0, 0.001))
+    plate = shapes.Box((2.0, 2.0, 0.001))
     world = RigidWorld([ball], colliders=[plate], settings=RigidSettings(substeps=1))
     assert stepped(world, 60).state.p[0, 2] == pytest.approx(0.0105, abs=1e-4)
 
@@ -186,7 +188,9 @@ def test_what_overlaps_comes_apart_without_a_jump():
 
 
 def test_a_moving_belt_carries_a_box_along():
-    belt = colliders.Box((20, 2, 1), Motion([(0, 0, -0.5), (2, 0, -0.5)], (1, 0, 0, 0), [0.0, 2.0]))
+    belt = colliders.Collider(
+        shapes.Box((20, 2, 1)), Motion([(0, 0, -0.5), (2, 0, -0.5)], (1, 0, 0, 0), [0.0, 2.0])
+    )
     body = RigidBody([Box((0.2, 0.2, 0.2))], location=(0, 0, 0.1))
     world = stepped(RigidWorld([body], colliders=[belt]), 120)
     assert world.state.p[0, 0] == pytest.approx(2.0, abs=0.15)

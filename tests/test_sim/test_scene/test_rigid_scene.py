@@ -36,7 +36,6 @@ from jellycage.sim.ragdoll.character_file import read_character
 from jellycage.sim.ragdoll.motion import read_motion
 from jellycage.sim.scene.build import build_shot, scene_digest
 from jellycage.sim.scene.entry_kinds import euler_matrix
-from jellycage.sim.scene.rigid_run import RigidRun
 from jellycage.sim.scene.scene_file import read_scene_file, scene_of
 from jellycage.toolkit.errors import ToolkitError
 
@@ -88,7 +87,7 @@ def test_a_thrown_box_flies_along_a_parabola_and_spins(tmp_path):
     row = {**BOX, "location": [1, 2, 3], "velocity": [1.0, -2.0, 3.0], "spin": [0, 0, 5.0]}
     shot = shot_of(tmp_path, {"frames": [1, 25], "rigid": [{**row, "rotation": [0, 0, 30]}]})
     _, frames = baked(shot, tmp_path / "bake")
-    start = shot.rigid.surfaces[0].vertices
+    start = shot.surfaces[0].vertices
     for number, points in enumerate(frames):
         t = number / 24.0
         centre = np.array([1 + t, 2 - 2 * t, 3 + 3 * t - 0.5 * 9.81 * t * t])
@@ -107,7 +106,7 @@ def test_a_mesh_is_shown_as_it_is_and_collides_as_its_hull(tmp_path):
     result, frames = baked(shot, tmp_path / "bake")
     mesh = result.cache.meshes[0]
     assert mesh.name == "cube" and np.array_equal(np.diff(mesh.polygon_start), np.full(6, 4))
-    assert shot.rigid.bodies[0].properties.mass == pytest.approx(3.0)
+    assert shot.scene.rigid_bodies[0].properties.mass == pytest.approx(3.0)
     assert np.allclose(np.ptp(frames[0], axis=0), [1, 2, 0.5])
     assert np.abs(frames[0][:, 2].min() - 0.5) < 1e-6
     assert np.abs(frames[-1][:, 2].min()) < 0.006  # it lies on the floor
@@ -139,7 +138,7 @@ def test_bodies_come_to_rest_on_every_kind_of_floor(tmp_path, kind):
     assert result.column("contacts").max() >= 3 and result.column("contacts")[0] == 0
     assert result.column("kinetic_energy")[-1] < 1e-3 * result.column("kinetic_energy").max()
     lost = result.column("potential_energy")[0] - result.column("potential_energy")[-1]
-    weight = [9.81 * body.properties.mass for body in shot.rigid.bodies]
+    weight = [9.81 * body.properties.mass for body in shot.scene.rigid_bodies]
     height = np.array([1.2 - 0.5 - 0.4, 1.2 - 0.5 - 0.3, 1.2 - 0.5 - 0.2])
     assert lost == pytest.approx(weight @ height, rel=0.03)
 
@@ -190,7 +189,7 @@ def test_up_to_the_transition_the_shapes_follow_their_bones(tmp_path):
     row = {"character": "walker.json", "location": [3, 1, 0.5], "rotation": [0, 0, 90]}
     shot = shot_of(tmp_path, {"frames": [45, 62], "ragdoll": [row]})
     result, frames = baked(shot, tmp_path / "bake")
-    character, doll = read_character(tmp_path / "walker.json"), shot.rigid.dolls[0]
+    character, doll = read_character(tmp_path / "walker.json"), shot.dolls[0]
     for frame in range(45, 61):
         at = max(frame - 50, 0)
         bone = doll.ragdoll.body_bone[doll.surface.body]
@@ -306,7 +305,7 @@ def test_a_scene_that_ends_before_the_transition_shows_the_animation(tmp_path):
 
 def straight(folder, **options):
     shot = shot_of(folder, busy(folder))
-    assert [doll.transition for doll in shot.rigid.dolls] == [66, 60]
+    assert [doll.transition for doll in shot.dolls] == [66, 60]
     return shot, bake(shot, folder / "straight", **options)
 
 
@@ -327,7 +326,7 @@ def test_an_interrupted_bake_goes_on_to_the_same_bytes(tmp_path, frame):
     assert resumed.baked == 80 - frame
     wanted = frame_digests(tmp_path / "straight")
     assert len(wanted) == 2 * 23 and frame_digests(tmp_path / "parts") == wanted
-    for a, b in zip(whole.track, resumed.track, strict=True):
+    for a, b in zip(whole.poses, resumed.poses, strict=True):
         assert np.array_equal(a, b) and a.shape[:2] == (23, 16 + 16 + 3)
 
 
@@ -427,15 +426,16 @@ def test_every_file_of_a_rigid_scene_can_be_written(tmp_path):
 def test_alembic_of_a_rigid_body_is_its_transform(tmp_path):
     scene = write_scene(tmp_path, busy(tmp_path), "shot.json")
     assert run("bake", scene, "-o", tmp_path / "a.abc", "--up-axis", "Z").exit_code == 0
-    shot = build_shot(read_scene_file(scene)).rigid
-    simulation, found = RigidRun(shot), alembic_points(tmp_path / "a.abc")
+    shot, found = build_shot(read_scene_file(scene)), alembic_points(tmp_path / "a.abc")
+    stepper = shot.stepper()
+    state = stepper.start()
     for number in range(23):
-        locations, rotations = simulation.poses()
+        locations, rotations = shot.poses(stepper, 58 + number, state)
         for at, name in enumerate(("box", "cube", "capsule")):
             turn = matrices(rotations[32 + at])
             wanted = shot.surfaces[at].vertices @ turn.T + locations[32 + at]
             assert np.abs(found[name][number] - wanted).max() < 2e-6
-        simulation.step()
+        stepper.step(state)
 
 
 def test_soft_and_rigid_bodies_bake_side_by_side_and_are_said_to_be_apart(tmp_path):
@@ -451,7 +451,7 @@ def test_soft_and_rigid_bodies_bake_side_by_side_and_are_said_to_be_apart(tmp_pa
         assert np.array_equal(result.column(name), wanted.column(name))
     assert any("do not feel each other" in note for note in shot.notes)
     assert any(note.startswith("wall: soft bodies pass through") for note in shot.notes)
-    assert not shot_of(tmp_path, soft).rigid
+    assert not shot_of(tmp_path, soft).scene.has_rigid
 
 
 def test_check_and_dry_run_know_rigid_scenes(tmp_path):

@@ -7,6 +7,7 @@ from scipy.spatial.transform import Rotation
 from jellycage import sim
 from jellycage.sim.maths.quaternions import as_matrices, slerp, turn_to
 from jellycage.sim.shapes.colliders import collider_arrays
+from jellycage.sim.shapes.signed_distance_kernels import KINDS
 
 
 def quaternion(axis, degrees):
@@ -98,7 +99,7 @@ def test_slerp_between_equal_turns_is_that_turn():
 
 def test_ground_is_a_level_plane_at_its_height():
     floor = sim.ground(1.5, friction=0.2, restitution=0.1)
-    assert isinstance(floor, sim.Plane)
+    assert isinstance(floor.shape, sim.Plane)
     assert (floor.friction, floor.restitution, floor.thickness) == (0.2, 0.1, np.inf)
     pose = floor.motion.pose(3.0)
     np.testing.assert_array_equal(pose[9:], [0.0, 0.0, 1.5])
@@ -107,19 +108,23 @@ def test_ground_is_a_level_plane_at_its_height():
 
 
 def test_lengths_and_thickness_of_the_shapes():
-    np.testing.assert_array_equal(sim.Sphere(2.0).parameters(), [2.0, 0.0, 0.0])
-    np.testing.assert_array_equal(sim.Box((1.0, 2.0, 0.5)).parameters(), [0.5, 1.0, 0.25])
-    np.testing.assert_array_equal(sim.Capsule(0.3, 2.0).parameters(), [0.3, 1.0, 0.0])
+    np.testing.assert_array_equal(sim.Sphere(2.0).lengths(), [2.0, 0.0, 0.0])
+    np.testing.assert_array_equal(sim.Box((1.0, 2.0, 0.5)).lengths(), [0.5, 1.0, 0.25])
+    np.testing.assert_array_equal(sim.Capsule.of_keys(0.3, 2.0).lengths(), [0.3, 1.0, 0.0])
     assert sim.Sphere(2.0).thickness == 4.0
     assert sim.Box((1.0, 2.0, 0.5)).thickness == 0.5
-    assert sim.Capsule(0.3, 2.0).thickness == 0.6
+    assert sim.Capsule.of_keys(0.3, 2.0).thickness == 0.6
 
 
 def test_arrays_hold_every_collider_at_both_ends_of_a_step():
     moving = sim.Motion([[0, 0, 0], [0, 0, 2]], times=[0.0, 1.0])
-    colliders = (sim.ground(-1.0), sim.Sphere(0.5, moving), sim.Box((2, 4, 6)))
+    colliders = (
+        sim.ground(-1.0),
+        sim.Collider(sim.Sphere(0.5), moving),
+        sim.Collider(sim.Box((2, 4, 6))),
+    )
     arrays = collider_arrays(colliders, 0.25, 0.75)
-    assert [c.kind for c in colliders] == arrays.kind.tolist()
+    assert [c.shape.kind for c in colliders] == [KINDS[kind] for kind in arrays.kind]
     np.testing.assert_array_equal(arrays.before[:, 11], [-1.0, 0.5, 0.0])
     np.testing.assert_array_equal(arrays.after[:, 11], [-1.0, 1.5, 0.0])
     np.testing.assert_array_equal(arrays.parameters, [[0, 0, 0], [0.5, 0, 0], [1, 2, 3]])
@@ -130,16 +135,17 @@ def test_arrays_hold_every_collider_at_both_ends_of_a_step():
 WRONG = {
     "friction below 0": lambda: sim.ground(friction=-0.1),
     "friction without end": lambda: sim.ground(friction=np.inf),
-    "friction not a number": lambda: sim.Sphere(friction=np.nan),
+    "friction not a number": lambda: sim.Collider(sim.Sphere(1.0), friction=np.nan),
     "restitution above 1": lambda: sim.ground(restitution=1.1),
-    "restitution below 0": lambda: sim.Box(restitution=-0.1),
+    "restitution below 0": lambda: sim.Collider(sim.Box((1.0, 1.0, 1.0)), restitution=-0.1),
     "radius below 0": lambda: sim.Sphere(-1.0),
-    "radius not a number": lambda: sim.Capsule(np.nan),
-    "length below 0": lambda: sim.Capsule(1.0, -1.0),
+    "radius not a number": lambda: sim.Capsule.of_keys(np.nan, 1.0),
     "side below 0": lambda: sim.Box((1.0, -1.0, 1.0)),
     "side without end": lambda: sim.Box((1.0, np.inf, 1.0)),
     "two sides": lambda: sim.Box((1.0, 1.0)),
     "one side": lambda: sim.Box(1.0),
+    "a hull": lambda: sim.Collider(sim.Hull(np.eye(4, 3))),
+    "no shape": lambda: sim.Collider("sphere"),
     "times fall": lambda: sim.Motion([[0, 0, 0]] * 2, times=[1.0, 0.0]),
     "times repeat": lambda: sim.Motion([[0, 0, 0]] * 2, times=[1.0, 1.0]),
     "times not numbers": lambda: sim.Motion([[0, 0, 0]] * 2, times=[0.0, np.nan]),
@@ -166,8 +172,7 @@ def test_wrong_values_are_refused_in_one_line(make):
 
 def test_values_at_the_limits_are_taken():
     assert sim.ground(friction=0.0, restitution=1.0).restitution == 1.0
-    assert sim.Sphere(0.0).thickness == 0.0
-    assert sim.Capsule(0.5, 0.0).parameters()[1] == 0.0
+    assert sim.Capsule.of_keys(0.5, 0.0).lengths()[1] == 0.0
 
 
 def test_a_motion_does_not_change_with_the_arrays_that_it_was_made_from():

@@ -5,9 +5,9 @@ import pytest
 from core_oracles import KINDS, Posed, random_quaternion, random_shape
 
 from jellycage.sim.errors import SettingsError
+from jellycage.sim.shapes import Box, Capsule, Hull, Plane, Sphere
 from jellycage.sim.shapes.cores import shape_arrays
 from jellycage.sim.shapes.hulls import MOST_CORNERS, convex_polytope, solid_mass_properties
-from jellycage.sim.shapes.shapes import Box, Capsule, Hull, Plane, Sphere, vertices_and_faces
 
 CORNERS = np.array([(x, y, z) for x in (0, 1) for y in (0, 2) for z in (0, 3)], float)
 
@@ -64,15 +64,13 @@ def test_a_turned_brick_weighs_as_its_hull_does():
 
 
 @pytest.mark.parametrize("length", [0.0, 1e-3, 0.5, 4.0])
-def test_a_capsule_weighs_as_the_limit_of_fine_meshes(length, monkeypatch):
+def test_a_capsule_weighs_as_the_limit_of_fine_meshes(length):
     """The error of a mesh of rings falls with the square of its fineness."""
     capsule = Capsule(0.2, (0.1, 0.0, 0.0), (0.1, length * 0.6, length * 0.8))
     exact = capsule.mass_properties(10.0)
     errors = []
-    for fineness in (32, 64):
-        monkeypatch.setattr("jellycage.sim.shapes.shapes.AROUND", 2 * fineness)
-        monkeypatch.setattr("jellycage.sim.shapes.shapes.DOWN", fineness)
-        meshed = solid_mass_properties(*vertices_and_faces(capsule), 10.0)
+    for fineness in (4, 8):
+        meshed = solid_mass_properties(*capsule.drawn(fineness=fineness), 10.0)
         assert np.allclose(meshed.centre, exact.centre, atol=1e-12)
         errors.append([meshed.mass / exact.mass - 1.0, *(np.diag(meshed.inertia - exact.inertia))])
     coarse, fine = np.array(errors)
@@ -85,7 +83,7 @@ def test_drawn_meshes_are_closed_face_outward_and_lie_on_the_surface(kind):
     rng = np.random.default_rng(33)
     for _ in range(5):
         shape = random_shape(kind, rng)
-        vertices, faces = vertices_and_faces(shape)
+        vertices, faces = shape.drawn()
         edges = {(int(f[i]), int(f[(i + 1) % 3])) for f in faces for i in range(3)}
         assert len(edges) == 3 * len(faces)
         assert all((j, i) in edges for i, j in edges)

@@ -182,7 +182,7 @@ def test_the_size_is_the_diagonal_of_the_box(beam):
         ({"mass_damping": -1.0}, "mass_damping: expected 0 or a positive number, got -1.0"),
         ({"stiffness_damping": np.nan}, "stiffness_damping: expected 0 or a positive"),
         ({"air_drag": np.inf}, "air_drag: expected 0 or a positive"),
-        ({"rotation": "qr"}, r"rotation: expected one of \('dapd', 'isvd'\), got 'qr'"),
+        ({"rotation_method": "qr"}, "rotation_method: expected one of dapd, isvd, got 'qr'"),
         ({"pins": [Pin(node_points([0, 8]))]}, "node 8 does not exist, the cage has 8"),
         ({"loads": [Force(node_points([9]), [0, 0, 1])]}, "node 9 does not exist"),
     ],

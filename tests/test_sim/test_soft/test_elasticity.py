@@ -5,21 +5,23 @@ import pytest
 from beams import beam_hexes, beam_tets
 from scipy.sparse import bsr_matrix
 
-from jellycage.sim.materials import Corotated, NeoHookean
+from jellycage.sim.materials import LAWS, Corotated, NeoHookean
 from jellycage.sim.maths.quaternions_kernels import matrix_of
+from jellycage.sim.rotations import ROTATIONS
 from jellycage.sim.rotations.dapd_kernels import pair_gradient, undegenerate
 from jellycage.sim.rotations.isvd_kernels import ALPHA
 from jellycage.sim.rotations.svd_kernels import svd_rotation
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.cage import Cage
+from jellycage.sim.soft.degeneration_kernels import PATIENCE, RELEASE, SHRUNK, SOUND, STIFFEST
 from jellycage.sim.soft.elasticity import (
     DIFFERENTIALS,
     add_stiffness,
     determinants,
     energy_and_forces,
     follow_degeneration,
+    points_at_rest,
 )
-from jellycage.sim.soft.elasticity_kernels import PATIENCE, RELEASE, SHRUNK, SOUND, STIFFEST
 
 YOUNG, POISSON = 50.0, 0.3
 # Central differences with steps of 1e-6 m on bodies of about 1 m: truncation 1e-11, rounding 1e-10 of the whole.
@@ -42,9 +44,8 @@ def cages():
 
 
 CAGES = cages()
-MATERIALS = (Corotated, NeoHookean)
 every_cage = pytest.mark.parametrize("cage", CAGES)
-every_material = pytest.mark.parametrize("kind", MATERIALS, ids=lambda kind: kind.__name__)
+every_material = pytest.mark.parametrize("kind", LAWS, ids=lambda kind: kind.__name__)
 
 
 def body_of(cage, kind=Corotated, **changes):
@@ -58,40 +59,30 @@ def one_tet(kind=Corotated, **changes):
     return SoftBody(Cage(nodes, [[0, 1, 2, 3]]), kind(YOUNG, POISSON), **changes)
 
 
-class Points:
-    """The arrays that `State` keeps for each quadrature point."""
+def points_of(body):
+    """The quadrature points of a body at rest."""
+    return points_at_rest(len(body.elements.volumes))
 
-    def __init__(self, body):
-        count = len(body.elements.volumes)
-        self.rotation = np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
-        self.stretch = np.zeros((count, 2))
-        self.pair = np.zeros(count, np.int8)
-        self.trapped = np.zeros(count)
 
-    def follow(self, body, x_from, x_to, dt):
-        follow_degeneration(body, x_from, x_to, dt, self.pair, self.trapped, self.rotation)
+def follow(points, body, x_from, x_to, dt):
+    """`follow_degeneration` of points; how many are collapsed."""
+    return follow_degeneration(body, x_from, x_to, dt, points._asdict())
 
 
 def evaluated(body, x, points=None):
     """Energy, forces and the number of degenerate points at x."""
-    points = points or Points(body)
     force = np.zeros_like(x)
-    energy, degenerate = energy_and_forces(
-        body, x, points.pair, points.trapped, points.rotation, points.stretch, force
-    )
+    energy, degenerate = energy_and_forces(body, x, points or points_of(body), force)
     return energy, force, degenerate
 
 
 def stiffness(body, x, differential, points=None):
     """The assembled matrix, dense."""
-    points = points or Points(body)
+    points = points or points_of(body)
     evaluated(body, x, points)
     pattern = body.pattern
     blocks = np.zeros(9 * len(pattern.column))
-    add_stiffness(
-        *(body, x, points.pair, points.trapped, points.rotation, points.stretch),
-        *(differential, blocks),
-    )
+    add_stiffness(body, x, points, differential, blocks)
     upper = bsr_matrix((blocks.reshape(-1, 3, 3), pattern.column, pattern.start)).toarray()
     for i in range(0, len(upper), 3):
         corner = upper[i : i + 3, i : i + 3]
@@ -286,16 +277,16 @@ def pushed(body, height):
 
 def test_a_collapsed_point_remembers_its_pair_until_it_is_back():
     body = one_tet()
-    points, dt = Points(body), PATIENCE / 10
+    points, dt = points_of(body), PATIENCE / 10
     seen = []
     for before, after in ((1.0, 0.2), (0.2, -0.3), (-0.3, -1.0), (-1.0, 0.05), (0.05, 0.15)):
         x = pushed(body, after)
-        points.follow(body, pushed(body, before), x, dt)
-        seen.append((int(points.pair[0]), round(float(points.trapped[0] / dt), 9)))
-        if points.pair[0]:
+        follow(points, body, pushed(body, before), x, dt)
+        seen.append((int(points.collapse_pair[0]), round(float(points.degenerate_time[0] / dt), 9)))
+        if points.collapse_pair[0]:
             # R is that of the virtual shape, in which the corner is above its face.
             f = np.einsum("ai,aj->ij", x, body.elements.gradients[0])
-            g = pair_gradient(body.elements.gradients, 0, 4, points.pair[0])
+            g = pair_gradient(body.elements.gradients, 0, 4, points.collapse_pair[0])
             _, virtual = undegenerate(tuple(f.ravel()), *g)
             expected = svd_rotation(virtual)[0]
             np.testing.assert_allclose(matrix_of(*points.rotation[0]), expected, atol=1e-13)
@@ -308,54 +299,61 @@ def test_the_pair_is_the_one_of_the_way_and_not_of_the_end():
     rest = np.array(body.elements.nodes)
     found = []
     for corner in range(4):
-        points, x = Points(body), rest.copy()
+        points, x = points_of(body), rest.copy()
         others = rest[[c for c in range(4) if c != corner]].mean(axis=0)
         x[corner] += 1.5 * (others - rest[corner])
-        points.follow(body, rest, x, 0.01)
-        found.append(int(points.pair[0]))
+        follow(points, body, rest, x, 0.01)
+        found.append(int(points.collapse_pair[0]))
     assert found == [1, 2, 3, 4]
-    points, x = Points(body), rest.copy()
+    points, x = points_of(body), rest.copy()
     x[[0, 2]] += 1.5 * (rest[[1, 3]].mean(axis=0) - rest[[0, 2]].mean(axis=0))
-    points.follow(body, rest, x, 0.01)
-    assert points.pair[0] == 6
+    follow(points, body, rest, x, 0.01)
+    assert points.collapse_pair[0] == 6
     # A second collapse on the way back and forth does not change it.
-    points.follow(body, x, pushed(body, -2.0), 0.01)
-    assert points.pair[0] == 6
+    follow(points, body, x, pushed(body, -2.0), 0.01)
+    assert points.collapse_pair[0] == 6
 
 
 @pytest.mark.parametrize("cage", ["cubes", "eight points"])
 def test_hexes_collapse_and_come_back_too(cage):
     body = body_of(cage)
-    points, rest = Points(body), np.array(body.elements.nodes)
+    points, rest = points_of(body), np.array(body.elements.nodes)
     flipped = rest * [1.0, 1.0, -0.5]
-    points.follow(body, rest, flipped, 0.01)
-    assert (points.pair == 7).all(), "opposite edges of the inscribed tet come together along z"
+    follow(points, body, rest, flipped, 0.01)
+    assert (points.collapse_pair == 7).all(), (
+        "opposite edges of the inscribed tet come together along z"
+    )
     np.testing.assert_allclose(
-        np.abs(points.rotation), np.eye(4)[[0] * len(points.pair)], atol=1e-9
+        np.abs(points.rotation), np.eye(4)[[0] * len(points.collapse_pair)], atol=1e-9
     )
     energy, force, degenerate = evaluated(body, flipped, points)
-    assert degenerate == len(points.pair)
+    assert degenerate == len(points.collapse_pair)
     lowest, highest = rest[:, 2] < 0.25, rest[:, 2] > 0.25
     assert force[lowest, 2].sum() < 0.0 < force[highest, 2].sum(), "pushes back through"
-    points.follow(body, flipped, rest, 0.01)
-    assert not points.pair.any() and not points.trapped.any()
+    follow(points, body, flipped, rest, 0.01)
+    assert not points.collapse_pair.any() and not points.degenerate_time.any()
 
 
 @every_material
 def test_only_bodies_with_dapd_follow_degeneration(kind):
-    for rotation in ("isvd", "dapd"):
+    for rotation, method in ROTATIONS.items():
         body = one_tet(kind, rotation_method=rotation)
-        points = Points(body)
-        points.follow(body, pushed(body, 1.0), pushed(body, -1.0), PATIENCE)
-        has_followed = [points.pair[0] == 4, points.trapped[0] > 0.0, points.rotation[0, 0] != 1.0]
-        assert has_followed == [rotation == "dapd"] * 3
+        points = points_of(body)
+        follow(points, body, pushed(body, 1.0), pushed(body, -1.0), PATIENCE)
+        has_followed = [
+            points.collapse_pair[0] == 4,
+            points.degenerate_time[0] > 0.0,
+            points.rotation[0, 0] != 1.0,
+        ]
+        assert has_followed == [method.FOLLOWS_COLLAPSE] * 3
+        assert method.FOLLOWS_COLLAPSE == (rotation == "dapd")
 
 
 def test_a_degenerate_point_keeps_its_rotation_and_is_linear():
     body = one_tet()
-    points = Points(body)
+    points = points_of(body)
     x = pushed(body, -0.7)
-    points.follow(body, pushed(body, 1.0), x, 0.01)
+    follow(points, body, pushed(body, 1.0), x, 0.01)
     kept = points.rotation.copy()
     assert_forces_match(body, x, points)
     np.testing.assert_array_equal(points.rotation, kept)
@@ -372,43 +370,46 @@ def test_a_degenerate_point_keeps_its_rotation_and_is_linear():
 
 def test_an_undefined_direction_keeps_the_rotation():
     body = one_tet()
-    points, rest = Points(body), np.array(body.elements.nodes)
+    points, rest = points_of(body), np.array(body.elements.nodes)
     points.rotation[0] = [0.5, 0.5, 0.5, 0.5]
-    points.follow(body, rest, rest * [1.0, 0.0, 0.0], 0.01)
-    assert points.pair[0] > 0
+    follow(points, body, rest, rest * [1.0, 0.0, 0.0], 0.01)
+    assert points.collapse_pair[0] > 0
     np.testing.assert_array_equal(points.rotation[0], [0.5, 0.5, 0.5, 0.5])
 
 
 @every_material
 def test_a_point_is_rescued_after_patience_and_released_when_sound(kind):
     body = one_tet(kind)
-    points, dt = Points(body), PATIENCE / 4.5
+    points, dt = points_of(body), PATIENCE / 4.5
     down, low, sound = pushed(body, -0.5), pushed(body, 0.9 * SOUND), pushed(body, 1.1 * SOUND)
     assert ALPHA < determinants(body, low)[0] < SOUND < determinants(body, sound)[0]
 
-    def follow(x, times=1):
+    def followed(x, times=1):
         for _ in range(times):
-            points.follow(body, pushed(body, 1.0), x, dt)
-        return int(points.pair[0]), float(points.trapped[0] / dt)
+            follow(points, body, pushed(body, 1.0), x, dt)
+        return int(points.collapse_pair[0]), float(points.degenerate_time[0] / dt)
 
-    assert follow(down, 4) == (4, pytest.approx(4.0))
+    assert followed(down, 4) == (4, pytest.approx(4.0))
     # Within its patience a point is let go as soon as it is above alpha.
-    assert follow(low) == (0, 0.0)
-    assert follow(down, 6) == (4, pytest.approx(6.0))
-    assert follow(low, 3) == (4, pytest.approx(6.0)), (
+    assert followed(low) == (0, 0.0)
+    assert followed(down, 6) == (4, pytest.approx(6.0))
+    assert followed(low, 3) == (4, pytest.approx(6.0)), (
         "above alpha but not sound: no better, no worse"
     )
-    assert follow(down) == (4, pytest.approx(7.0))
-    assert follow(sound, 8) == (4, pytest.approx(7.0 - 8 * RELEASE))
-    assert follow(sound, 3) == (0, 0.0), "the time above its patience is over"
+    assert followed(down) == (4, pytest.approx(7.0))
+    assert followed(sound, 8) == (4, pytest.approx(7.0 - 8 * RELEASE))
+    assert followed(sound, 3) == (0, 0.0), "the time above its patience is over"
 
 
 def test_a_point_that_shrank_is_told_from_one_that_was_flattened():
     body = one_tet(Corotated)
-    points, rest = Points(body), pushed(body, 1.0)
+    points, rest = points_of(body), pushed(body, 1.0)
     for scale, pair in (([0.0, 1.0, 1.0], 0), ([0.0, 0.0, 1.0], SHRUNK), ([0.0] * 3, SHRUNK)):
-        points.follow(body, rest, rest * scale, 0.0)
-        assert points.pair[0] // SHRUNK == pair // SHRUNK and points.pair[0] % SHRUNK > 0
+        follow(points, body, rest, rest * scale, 0.0)
+        assert (
+            points.collapse_pair[0] // SHRUNK == pair // SHRUNK
+            and points.collapse_pair[0] % SHRUNK > 0
+        )
 
 
 def assert_same_body(body, points, other, other_points, x):
@@ -424,15 +425,15 @@ def assert_same_body(body, points, other, other_points, x):
 @pytest.mark.parametrize("turns", [0.5, 1.5, 2.5, 6.5, 1000.5])
 def test_a_rescuer_has_its_own_law_and_stiffens_with_time(kind, turns, shrunk):
     body = one_tet(kind)
-    points = Points(body)
-    points.pair[:], points.trapped[:] = 4 + shrunk, turns * PATIENCE
+    points = points_of(body)
+    points.collapse_pair[:], points.degenerate_time[:] = 4 + shrunk, turns * PATIENCE
     points.rotation[:] = [0.8, 0.0, 0.6, 0.0]
     factor = min(2.0 ** max(turns - 1.0, 0.0), STIFFEST)
     is_in_frame = kind is Corotated if turns < 1.0 else bool(shrunk)
     other = one_tet(Corotated if is_in_frame else NeoHookean)
     other = SoftBody(other.asset, type(other.material)(factor * YOUNG, POISSON))
-    framed = Points(other)
-    framed.pair[:], framed.rotation[:] = is_in_frame * 4, points.rotation
+    framed = points_of(other)
+    framed.collapse_pair[:], framed.rotation[:] = is_in_frame * 4, points.rotation
     for height in (-1.0, 0.05, 0.3, 1.2):
         x = pushed(body, height) @ TURN.T
         assert_same_body(body, points, other, framed, x)

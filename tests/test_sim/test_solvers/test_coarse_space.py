@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 from beams import beam_hexes, beam_tets
+from scipy.linalg import block_diag
 from scipy.sparse import bsr_matrix
 
 from jellycage.sim.materials import Corotated
 from jellycage.sim.maths.quaternions_kernels import matrix_of
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.cage import Cage
-from jellycage.sim.soft.elasticity import add_stiffness
+from jellycage.sim.soft.elasticity import add_stiffness, points_at_rest
+from jellycage.sim.soft.system import system_of
 from jellycage.sim.solvers.coarse_space import (
     MOST_GROUPS,
     NODES_PER_GROUP,
@@ -58,20 +60,36 @@ def clamped(body):
 
 def rest_matrix(body, weight):
     """Stiffness at rest plus node weights, dense."""
-    points, pattern = len(body.elements.volumes), body.pattern
+    points, pattern = points_at_rest(len(body.elements.volumes)), body.pattern
     blocks = np.zeros(9 * len(pattern.column))
-    rotation = np.tile([1.0, 0.0, 0.0, 0.0], (points, 1))
-    add_stiffness(
-        *(body, np.array(body.elements.nodes), np.zeros(points, np.int8), np.zeros(points)),
-        *(rotation, np.zeros((points, 2)), "projected", blocks),
-    )
+    add_stiffness(body, np.array(body.elements.nodes), points, "projected", blocks)
     upper = bsr_matrix((blocks.reshape(-1, 3, 3), pattern.column, pattern.start)).toarray()
     return np.triu(upper) + np.triu(upper, 1).T + np.diag(np.repeat(weight, 3))
 
 
+def space_of(*bodies, weight=None, fixed=None):
+    """The coarse space of a system of bodies, weights 1 and no dof fixed unless told otherwise."""
+    n = sum(len(body.mass) for body in bodies)
+    weight = np.ones(n) if weight is None else weight
+    return coarse_space(
+        system_of(bodies), weight, np.zeros(3 * n, bool) if fixed is None else fixed
+    )
+
+
+def inverse_of(space):
+    """C as a matrix, shape (12g, 12g)."""
+    sizes, at = np.diff(space.start), 0
+    blocks = []
+    for size in sizes:
+        blocks.append(space.inverse[at : at + size * size].reshape(size, size))
+        at += size * size
+    assert at == len(space.inverse)
+    return block_diag(*blocks)
+
+
 def modes(space, fixed):
     """W, shape (3n, 12g): the modes with the fixed dofs left out."""
-    W = np.zeros((len(fixed), len(space.inverse)))
+    W = np.zeros((len(fixed), len(space.r)))
     for i, (group, mode) in enumerate(zip(space.group, space.mode, strict=True)):
         for k in range(4):
             for axis in range(3):
@@ -98,17 +116,16 @@ def test_groups_of_a_long_body_are_slices_of_it():
 
 @every_body
 def test_the_number_of_groups_follows_the_number_of_nodes(body):
-    n = len(body.mass)
-    space = coarse_space(body, np.ones(n), np.zeros(3 * n, bool))
-    count = len(space.inverse) // 12
+    n, space = len(body.mass), space_of(body)
+    count = len(space.r) // 12
+    assert len(space.turn) == count and space.start.tolist() == [0, 12 * count]
     assert count == space.group.max() + 1 and count & (count - 1) == 0
     assert count <= max(1, min(MOST_GROUPS, n // NODES_PER_GROUP)) < 2 * count
 
 
 @every_body
 def test_modes_are_the_affine_motions_of_a_group(body):
-    nodes = body.elements.nodes
-    space = coarse_space(body, np.ones(len(nodes)), np.zeros(3 * len(nodes), bool))
+    nodes, space = body.elements.nodes, space_of(body)
     for g in range(space.group.max() + 1):
         mode, x = space.mode[space.group == g], nodes[space.group == g]
         offset = x - x.mean(axis=0)
@@ -124,11 +141,11 @@ def test_the_coarse_inverse_is_that_of_the_dense_matrix(body, is_clamped):
     n = len(body.mass)
     weight = 10.0 * np.random.default_rng(2).random(n) + 5.0
     fixed = clamped(body) if is_clamped else np.zeros(3 * n, bool)
-    space = coarse_space(body, weight, fixed)
-    W = modes(space, fixed)
+    space = space_of(body, weight=weight, fixed=fixed)
+    W, inverse = modes(space, fixed), inverse_of(space)
     dense = W.T @ rest_matrix(body, weight) @ W
-    np.testing.assert_allclose(space.inverse @ dense, np.eye(len(dense)), atol=1e-8)
-    np.testing.assert_array_equal(space.inverse, space.inverse.T)
+    np.testing.assert_allclose(inverse @ dense, np.eye(len(dense)), atol=1e-8)
+    np.testing.assert_array_equal(inverse, inverse.T)
 
 
 @pytest.mark.parametrize("name", ["planes", "slanted planes"])
@@ -136,12 +153,12 @@ def test_groups_in_a_plane_lose_the_modes_that_they_cannot_tell_apart(name):
     body = BODIES[name]
     n = len(body.mass)
     weight, fixed = np.ones(n), np.zeros(3 * n, bool)
-    space = coarse_space(body, weight, fixed)
-    W = modes(space, fixed)
+    space = space_of(body, weight=weight, fixed=fixed)
+    W, inverse = modes(space, fixed), inverse_of(space)
     dense = W.T @ rest_matrix(body, weight) @ W
     assert len(dense) == 24 and np.linalg.matrix_rank(W, tol=1e-9) == 18
-    assert (np.diag(space.inverse) > 0.0).sum() == 18
-    assert_inverse_on_range(dense, space.inverse)
+    assert (np.diag(inverse) > 0.0).sum() == 18
+    assert_inverse_on_range(dense, inverse)
 
 
 def assert_inverse_on_range(matrix, inverse):
@@ -158,9 +175,7 @@ def assert_inverse_on_range(matrix, inverse):
 
 def test_a_body_held_everywhere_has_no_coarse_part():
     body = BODIES["tets"]
-    n = len(body.mass)
-    space = coarse_space(body, np.ones(n), np.ones(3 * n, bool))
-    assert not space.inverse.any()
+    assert not space_of(body, fixed=np.ones(3 * len(body.mass), bool)).inverse.any()
 
 
 @pytest.mark.parametrize("rank", [0, 1, 5, 11, 12])
@@ -186,7 +201,7 @@ def test_the_coarse_matrix_is_the_dense_product():
     blocks = rng.normal(size=(len(pattern.column), 3, 3))
     blocks[pattern.start[:-1]] += blocks[pattern.start[:-1]].swapaxes(1, 2)
     fixed = rng.random(3 * n) < 0.2
-    space = coarse_space(body, np.ones(n), fixed)
+    space = space_of(body, fixed=fixed)
     W = modes(space, fixed)
     upper = bsr_matrix((blocks, pattern.column, pattern.start)).toarray()
     dense = W.T @ (np.triu(upper) + np.triu(upper, 1).T) @ W
@@ -199,39 +214,43 @@ def test_the_coarse_matrix_is_the_dense_product():
 
 @every_body
 def test_groups_turn_with_the_body(body):
-    nodes = body.elements.nodes
-    space = coarse_space(body, np.ones(len(nodes)), np.zeros(3 * len(nodes), bool))
-    turn = np.zeros((space.group.max() + 1, 9))
-    turn_groups(nodes @ TURN.T + [4.0, 5.0, 6.0], space.group, space.mode, turn)
-    np.testing.assert_allclose(turn.reshape(-1, 3, 3) - TURN, 0.0, atol=1e-12)
+    nodes, space = body.elements.nodes, space_of(body)
+    turn_groups(space, nodes @ TURN.T + [4.0, 5.0, 6.0])
+    np.testing.assert_allclose(space.turn.reshape(-1, 3, 3) - TURN, 0.0, atol=1e-12)
     # Each group has its own rotation: here those of odd number stay at rest.
     is_still = space.group % 2 == 1
-    turn_groups(np.where(is_still[:, None], nodes, nodes @ TURN.T), space.group, space.mode, turn)
-    for g, found in enumerate(turn.reshape(-1, 3, 3)):
+    turn_groups(space, np.where(is_still[:, None], nodes, nodes @ TURN.T))
+    for g, found in enumerate(space.turn.reshape(-1, 3, 3)):
         np.testing.assert_allclose(found, np.eye(3) if g % 2 else TURN, atol=1e-12)
 
 
 @pytest.mark.parametrize("is_clamped", [False, True])
-def test_the_coarse_part_is_the_dense_product(is_clamped):
-    body = BODIES["hexes"]
+@pytest.mark.parametrize("names", [["hexes"], ["hexes", "one group", "tets"]], ids=len)
+def test_the_coarse_part_is_the_dense_product(names, is_clamped):
+    bodies = [BODIES[name] for name in names]
     rng = np.random.default_rng(4)
-    n = len(body.mass)
-    fixed = clamped(body) if is_clamped else np.zeros(3 * n, bool)
-    space = coarse_space(body, np.ones(n), fixed)
-    size = len(space.inverse)
-    turns = [
-        np.array(matrix_of(*(q / np.linalg.norm(q)))) for q in rng.normal(size=(size // 12, 4))
-    ]
-    Q = np.zeros((size, size))
-    for g, turn in enumerate(turns):
-        for k in range(12 * g, 12 * g + 12, 3):
-            Q[k : k + 3, k : k + 3] = turn.reshape(3, 3)
-    r, z = rng.normal(size=(2, 3 * n))
+    fixed = np.concatenate([clamped(body) for body in bodies]) & is_clamped
+    space = space_of(*bodies, fixed=fixed)
+    for g, q in enumerate(rng.normal(size=(len(space.turn), 4))):
+        space.turn[g] = matrix_of(*(q / np.linalg.norm(q)))
+    Q = block_diag(*(turn.reshape(3, 3) for turn in np.repeat(space.turn, 4, axis=0)))
+    r, z = rng.normal(size=(2, len(fixed)))
     r[fixed] = 0.0
     W = modes(space, fixed)
-    expected = z + W @ Q @ space.inverse @ Q.T @ W.T @ r
-    add_coarse(
-        *(space.group, space.mode, space.inverse, np.array(turns), fixed, r),
-        *(np.zeros(size), np.zeros(size), z),
-    )
+    expected = z + W @ Q @ inverse_of(space) @ Q.T @ W.T @ r
+    add_coarse(space, fixed, r, z)
     np.testing.assert_allclose(z, expected, atol=1e-12 * np.abs(expected).max())
+
+
+def test_the_coarse_space_of_a_system_is_that_of_its_bodies():
+    """One block of the inverse per body: what they have alone."""
+    bodies = [BODIES[name] for name in ("hexes", "one group", "tets")]
+    alone = [space_of(body) for body in bodies]
+    together = space_of(*bodies)
+    np.testing.assert_array_equal(
+        inverse_of(together), block_diag(*(inverse_of(space) for space in alone))
+    )
+    np.testing.assert_array_equal(together.mode, np.concatenate([space.mode for space in alone]))
+    first = np.cumsum([0, *(len(space.turn) for space in alone)])
+    groups = [space.group + shift for space, shift in zip(alone, first, strict=False)]
+    np.testing.assert_array_equal(together.group, np.concatenate(groups))

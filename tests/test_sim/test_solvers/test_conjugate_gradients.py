@@ -1,30 +1,35 @@
 """Products, preconditioner and conjugate gradients against dense algebra."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from beams import beam_hexes, beam_tets, end_nodes
 from scipy.linalg import block_diag, null_space
 from scipy.sparse import bsr_matrix
 
+from jellycage.sim.contact.rows import NO_CONTACTS
 from jellycage.sim.materials import Corotated
 from jellycage.sim.maths.quaternions_kernels import matrix_of
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.cage import Cage
 from jellycage.sim.soft.constraints import constraint_rows, joined_rows, projection
-from jellycage.sim.soft.elasticity import add_stiffness, energy_and_forces
+from jellycage.sim.soft.elasticity import add_stiffness, energy_and_forces, points_at_rest
 from jellycage.sim.soft.matrix_pattern import matrix_pattern
 from jellycage.sim.soft.pins import Pin
 from jellycage.sim.soft.points import embedded_points, node_points
+from jellycage.sim.soft.system import system_of
 from jellycage.sim.solvers import conjugate_gradients_kernels as kernels
 from jellycage.sim.solvers.coarse_space import coarse_space
 from jellycage.sim.solvers.coarse_space_kernels import turn_groups
-from jellycage.sim.solvers.conjugate_gradients_kernels import Constraints, Matrix, Preconditioner
+from jellycage.sim.solvers.conjugate_gradients_kernels import Matrix
 from jellycage.toolkit.compile_kernels import njit
 
 # These are called by kernels only, and would be Python here.
 residual_norm = kernels.residual_norm
 dot, multiply, solve = njit(kernels.dot), njit(kernels.multiply), njit(kernels.solve)
 precondition, invert_diagonal = njit(kernels.precondition), njit(kernels.invert_diagonal)
+find_diagonal = njit(kernels.find_diagonal)
 
 TURN = np.array(matrix_of(0.5, 0.1, -0.7, 0.5)).reshape(3, 3)
 MANY = 100_000
@@ -45,54 +50,70 @@ def pins_of(name, tets):
 every_constraint = pytest.mark.parametrize("pins", ["free", "fixed", "basis", "both"])
 
 
-class System:
+class Work(NamedTuple):
+    """What `solve` uses of the solver's scratch."""
+
+    inverse: np.ndarray
+    r: np.ndarray
+    z: np.ndarray
+    p: np.ndarray
+    ap: np.ndarray
+
+
+class Linear:
     """A, M and the constraints of one body, as a time step makes them, with dense twins."""
 
     def __init__(self, body, x, pins=(), weight=None):
-        n, points, pattern = len(body.mass), len(body.elements.volumes), body.pattern
+        n, pattern = len(body.mass), body.pattern
         self.weight = np.full(n, 20.0) if weight is None else weight
         rows = joined_rows(
             [constraint_rows(p.points, p.directions, np.arange(len(p.points))) for p in pins]
         )
-        made = projection(rows, n)
-        self.c = Constraints(made.fixed, made.basis_start, made.basis_dof, made.basis_value)
+        self.c = projection(rows, n)
         self.H = np.zeros((len(rows), 3 * n))
         self.H[rows.row_of_entries(), rows.dof] = rows.weight
 
-        rotation = np.tile([1.0, 0.0, 0.0, 0.0], (points, 1))
-        pair, trapped, stretch = np.zeros(points, np.int8), np.zeros(points), np.zeros((points, 2))
-        energy_and_forces(body, x, pair, trapped, rotation, stretch, np.zeros((n, 3)))
+        points = points_at_rest(len(body.elements.volumes))
+        energy_and_forces(body, x, points, np.zeros((n, 3)))
         blocks = np.zeros(9 * len(pattern.column))
-        add_stiffness(body, x, pair, trapped, rotation, stretch, "twist", blocks)
+        add_stiffness(body, x, points, "twist", blocks)
         blocks.reshape(-1, 9)[pattern.start[:-1, None], [0, 4, 8]] += self.weight[:, None]
         self.a = Matrix(pattern.start, pattern.column, blocks)
 
-        space = coarse_space(body, self.weight, made.fixed)
-        size = len(space.inverse)
-        inverse, turn = np.zeros(9 * n), np.zeros((size // 12, 9))
-        invert_diagonal(pattern.start, blocks, inverse)
-        turn_groups(x, space.group, space.mode, turn)
-        self.m = Preconditioner(
-            *(inverse, space.group, space.mode, space.inverse, turn),
-            *(np.zeros(size), np.zeros(size)),
-        )
+        self.inverse, _ = inverted_diagonal(self.a)
+        self.coarse = coarse_space(system_of([body]), self.weight, self.c.fixed)
+        turn_groups(self.coarse, x)
         self.A = dense(self.a)
         self.free = null_space(self.H) if len(self.H) else np.eye(3 * n)
         """An orthonormal basis of the motions that the pins allow, (3n, f)."""
 
-    def solved(self, b, x, tolerance=1e-12, floor=0.0, most=MANY, m=None):
+    def work(self):
+        return Work(self.inverse, *(np.zeros(len(self.A)) for _ in range(4)))
+
+    def solved(self, b, x, tolerance=1e-12, floor=0.0, most=MANY, coarse=None):
         """The solution from x, and what `solve` returns."""
-        out = x.copy()
-        scratch = [np.zeros(len(b)) for _ in range(4)]
-        return out, solve(self.a, m or self.m, self.c, b, tolerance, floor, most, out, *scratch)
+        out, coarse = x.copy(), coarse or self.coarse
+        ends = tolerance, floor, most
+        return out, solve(self.a, NO_CONTACTS, coarse, self.c, b, *ends, out, self.work())
 
     def preconditioned(self, r):
         z = np.zeros(len(r))
-        precondition(self.m, self.c, r, z)
+        precondition(self.coarse, self.c, self.inverse, r, z)
         return z
 
+    def residual_norm(self, residual):
+        return residual_norm(self.coarse, self.c, self.inverse, residual, self.work())
+
     def without_coarse_part(self):
-        return self.m._replace(coarse_inverse=np.zeros_like(self.m.coarse_inverse))
+        return self.coarse._replace(inverse=np.zeros_like(self.coarse.inverse))
+
+
+def inverted_diagonal(a):
+    """Inverses of the diagonal blocks, and sqrt of the trace."""
+    diagonal = np.full((len(a.start) - 1, 6), np.nan)
+    find_diagonal(a, NO_CONTACTS, diagonal)
+    out = np.full(9 * len(diagonal), np.nan)
+    return out, invert_diagonal(diagonal, out)
 
 
 def dense(a):
@@ -106,7 +127,7 @@ def bent_beam(pins="free"):
     body = SoftBody(Cage(nodes, tets), Corotated(1e3, 0.3))
     x = nodes + 0.1 * np.sin(2.0 * nodes[:, [1, 0, 0]])
     weight = 10.0 + 30.0 * np.random.default_rng(1).random(len(nodes))
-    return System(body, x @ TURN.T, pins_of(pins, tets), weight)
+    return Linear(body, x @ TURN.T, pins_of(pins, tets), weight)
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +144,7 @@ def test_the_systems_have_the_constraints_that_their_names_say(systems):
         "basis": (False, True),
         "both": (True, True),
     }
-    assert all(len(s.m.turn) == 4 for s in systems.values()), "groups"
+    assert all(len(s.coarse.turn) == 4 for s in systems.values()), "groups"
 
 
 def vectors(system, seed=2):
@@ -152,8 +173,7 @@ def test_the_dot_product_leaves_nothing_out(size):
 
 def test_diagonal_blocks_are_inverted_and_the_trace_is_returned(systems):
     a, A = systems["free"].a, systems["free"].A
-    out = np.full(3 * len(A), np.nan)
-    scale = invert_diagonal(a.start, a.blocks, out)
+    out, scale = inverted_diagonal(a)
     assert scale == pytest.approx(np.sqrt(np.trace(A)), rel=1e-13)
     for i, inverse in enumerate(out.reshape(-1, 3, 3)):
         block = A[3 * i : 3 * i + 3, 3 * i : 3 * i + 3]
@@ -163,8 +183,7 @@ def test_diagonal_blocks_are_inverted_and_the_trace_is_returned(systems):
 def test_singular_diagonal_blocks_get_a_positive_stand_in():
     line = np.outer([1.0, 2.0, 0.0], [1.0, 2.0, 0.0])
     blocks = np.stack([line, np.zeros((3, 3)), np.diag([2.0, 0.0, 4.0])])
-    out = np.full(27, np.nan)
-    invert_diagonal(np.arange(4), blocks.ravel(), out)
+    out, _ = inverted_diagonal(Matrix(np.arange(4), np.arange(3), blocks.ravel()))
     expected = [np.diag([1.0, 0.25, 1.0]), np.eye(3), np.diag([0.5, 1.0, 0.25])]
     np.testing.assert_allclose(out.reshape(3, 3, 3), expected)
 
@@ -182,18 +201,20 @@ def test_the_preconditioner_is_symmetric_and_positive_where_motion_is_free(syste
 @every_constraint
 def test_the_preconditioner_is_diagonal_part_plus_coarse_part(systems, pins):
     system = systems[pins]
-    m, Z = system.m, system.free
-    W = np.zeros((len(system.A), len(m.coarse)))
+    m, Z = system.coarse, system.free
+    size = len(m.r)
+    W = np.zeros((len(system.A), size))
     for i, group in enumerate(m.group):
         turn = m.turn[group].reshape(3, 3)
         for k in range(4):
             column = 12 * group + 3 * k
             W[3 * i : 3 * i + 3, column : column + 3] = m.mode[i, k] * turn
-    whole = block_diag(*m.inverse.reshape(-1, 3, 3)) + W @ m.coarse_inverse @ W.T
+    whole = block_diag(*system.inverse.reshape(-1, 3, 3))
+    whole += W @ m.inverse.reshape(size, size) @ W.T
     for r in (Z @ Z.T @ vectors(system)[0], Z[:, 3]):
         expected = Z @ Z.T @ whole @ r
         z = np.zeros(len(r))
-        product = precondition(m, system.c, r, z)
+        product = precondition(m, system.c, system.inverse, r, z)
         np.testing.assert_allclose(z, expected, atol=1e-11 * np.abs(expected).max())
         assert product == pytest.approx(r @ expected, rel=1e-10)
 
@@ -229,8 +250,7 @@ def test_the_solver_stops_at_the_tolerance_and_not_before(systems, pins, toleran
     b, x = vectors(system)
 
     def norm(y):
-        scratch = np.zeros((2, len(b)))
-        return residual_norm(system.m, system.c, b - system.A @ y, *scratch)
+        return system.residual_norm(b - system.A @ y)
 
     found, (iterations, first, last) = system.solved(b, x, tolerance)
     assert first == pytest.approx(norm(x), rel=1e-10)
@@ -249,7 +269,7 @@ def test_the_residual_norm_is_that_of_the_preconditioner_on_free_motions(systems
     b, _ = vectors(system)
     Z = system.free
     r = Z @ Z.T @ b
-    found = residual_norm(system.m, system.c, b, *np.zeros((2, len(b))))
+    found = system.residual_norm(b)
     M = Z.T @ np.stack([system.preconditioned(z) for z in Z.T], axis=1)
     assert found == pytest.approx(np.sqrt(Z.T @ r @ M @ Z.T @ r), rel=1e-11)
 
@@ -268,7 +288,7 @@ def long_beam(turn, weight=1e-3):
     nodes, hexes = beam_hexes(40, 2, 2, (20.0, 1.0, 1.0))
     body = SoftBody(Cage(nodes, hexes), Corotated(1e3, 0.3))
     pins = [Pin(node_points(end_nodes(nodes)[0]))]
-    system = System(body, nodes @ turn.T, pins, np.full(len(nodes), weight))
+    system = Linear(body, nodes @ turn.T, pins, np.full(len(nodes), weight))
     load = np.zeros_like(nodes)
     load[end_nodes(nodes)[1], 2] = -1.0
     return system, (load @ turn.T).ravel()
@@ -277,7 +297,9 @@ def long_beam(turn, weight=1e-3):
 def test_the_coarse_space_saves_iterations_on_a_long_beam():
     system, b = long_beam(np.eye(3))
     x, (with_it, _, _) = system.solved(b, np.zeros_like(b), 1e-8)
-    y, (without, _, _) = system.solved(b, np.zeros_like(b), 1e-8, m=system.without_coarse_part())
+    y, (without, _, _) = system.solved(
+        b, np.zeros_like(b), 1e-8, coarse=system.without_coarse_part()
+    )
     assert with_it < 0.6 * without
     np.testing.assert_allclose(x, y, atol=1e-5 * np.abs(x).max())
 
@@ -295,7 +317,7 @@ def test_a_turned_beam_takes_as_many_iterations_as_one_at_rest():
 
 def test_groups_in_a_plane_are_no_obstacle():
     nodes, hexes = beam_hexes(1, 4, 4, (10.0, 1.0, 1.0))
-    system = System(SoftBody(Cage(nodes, hexes), Corotated(1e3, 0.3)), nodes)
+    system = Linear(SoftBody(Cage(nodes, hexes), Corotated(1e3, 0.3)), nodes)
     b, x = vectors(system)
     found, _ = system.solved(b, x)
     np.testing.assert_allclose(found, np.linalg.solve(system.A, b), atol=1e-8 * np.abs(found).max())

@@ -5,7 +5,7 @@ import pytest
 from core_oracles import ALL_PAIRS, GROUND, Scene, two_bodies
 from scipy.spatial.transform import Rotation
 
-from jellycage.sim.shapes.shapes import Box, Capsule, Hull, Sphere
+from jellycage.sim.shapes import Box, Capsule, Hull, Sphere
 
 CUBE = Box((1.0, 1.0, 1.0))
 ROD = Capsule(0.1, (-0.5, 0.0, 0.0), (0.5, 0.0, 0.0))

@@ -10,9 +10,9 @@ from jellycage.sim.contact.convex.mesh_kernels import find_triangles
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.rigid.body import RigidBody
 from jellycage.sim.rigid.world import RigidSettings, RigidWorld
+from jellycage.sim.shapes import Box, Capsule, Hull, Sphere
 from jellycage.sim.shapes.cores import shape_arrays
 from jellycage.sim.shapes.kinds_kernels import CONCAVE, CONVEX_EDGE, FLAT_EDGE, OPEN_EDGE
-from jellycage.sim.shapes.shapes import Box, Capsule, Hull, Sphere, vertices_and_faces
 from jellycage.sim.shapes.static_mesh import StaticMesh, mesh_arrays
 from jellycage.toolkit.compile_kernels import njit
 
@@ -211,7 +211,7 @@ def test_a_fast_sphere_in_a_valley_meets_the_far_side_before_it_is_there():
     assert np.allclose(found.normal[~walls], (0.0, 0.0, -1.0), atol=1e-9)
 
 
-TABLE = StaticMesh(*vertices_and_faces(Box((2.0, 2.0, 0.5), (0.0, 0.0, -0.25))))
+TABLE = StaticMesh(*Box((2.0, 2.0, 0.5), (0.0, 0.0, -0.25)).drawn())
 
 
 @pytest.mark.parametrize("gap", [1e-3, -1e-3])
@@ -229,7 +229,7 @@ def test_a_mesh_of_a_box_acts_as_the_box():
     """The deepest contact of shapes with a box, and with the triangles of the box, have one gap and one normal."""
     rng = np.random.default_rng(43)
     brick = Box((1.0, 0.8, 0.6))
-    mesh = StaticMesh(*vertices_and_faces(brick))
+    mesh = StaticMesh(*brick.drawn())
     count = 0
     for kind in ("sphere", "capsule", "box", "hull"):
         for _ in range(60):

@@ -6,7 +6,7 @@ from core_oracles import GROUND, KINDS, Scene, random_quaternion, random_shape
 
 from jellycage.sim.contact.convex.detection import detection_work, rigid_contacts
 from jellycage.sim.contact.convex.detection_kernels import find_contacts
-from jellycage.sim.shapes.shapes import Box, Capsule, Sphere
+from jellycage.sim.shapes import Box, Capsule, Sphere
 from jellycage.toolkit.compile_kernels import njit
 
 DT = 1.0 / 60.0
