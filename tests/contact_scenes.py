@@ -36,7 +36,7 @@ def slope(angle, **options):
     """A plane through the origin that falls along +x by an angle [rad], its normal and the way down."""
     normal = np.array([np.sin(angle), 0.0, np.cos(angle)])
     down = np.array([np.cos(angle), 0.0, -np.sin(angle)])
-    return sim.Collider(sim.Plane(None=options), sim.Motion(rotations=turn_to(normal))), normal, down
+    return sim.Collider(sim.Plane(), sim.Motion(rotations=turn_to(normal)), **options), normal, down
 
 
 def states(body, colliders, steps, dt, settings=None, state=None, **surroundings):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jellycage.sim.errors import SettingsError
 from jellycage.sim.maths.quaternions import turn_to
 from jellycage.sim.shapes import capsule_kernels
 from jellycage.sim.shapes.hulls import MassProperties
@@ -40,6 +41,8 @@ class Capsule(Shape):
     @classmethod
     def of_keys(cls, radius, length):
         """Along z; length: between the centres of its ends [m]."""
+        if not 0.0 <= length < np.inf:
+            raise SettingsError(f"Capsule: length: expected 0 or more [m], got {length}")
         half = 0.5 * length
         return cls(radius, (0.0, 0.0, -half), (0.0, 0.0, half))
 

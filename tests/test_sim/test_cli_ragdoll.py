@@ -220,7 +220,7 @@ BAD = {
 
 @pytest.mark.parametrize("words", BAD)
 def test_what_cannot_be_done_is_refused_in_one_line_before_any_work(folder, words, monkeypatch):
-    monkeypatch.setattr("jellycage.sim.scene.rigid_run.RigidRun.step", None)
+    monkeypatch.setattr("jellycage.sim.scene.rigid_part.RigidPart.step", None)
     code, sentence = BAD[words]
     before = sorted(path.name for path in folder.iterdir())
     result = run("walker.json", *words.split(), "--progress", "none")
@@ -253,10 +253,10 @@ def test_bad_characters_are_refused_in_one_line(folder, content, code, words):
     ("error", "code"), [(KeyboardInterrupt(), 130), (SolverError("it broke; try"), 4)]
 )
 def test_a_run_that_stops_leaves_no_file(folder, monkeypatch, error, code):
-    def stop(run):
+    def stop(*arguments):
         raise error
 
-    monkeypatch.setattr("jellycage.sim.scene.rigid_run.RigidRun.step", stop)
+    monkeypatch.setattr("jellycage.sim.scene.rigid_part.RigidPart.step", stop)
     result = run("walker.json", "-o", "m.bvh", "-o", "m.abc", "--progress", "none")
     assert_one_line(result, code)
     assert not (folder / "m.bvh").exists() and not is_leftover(folder)

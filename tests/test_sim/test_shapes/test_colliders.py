@@ -140,6 +140,7 @@ WRONG = {
     "restitution below 0": lambda: sim.Collider(sim.Box((1.0, 1.0, 1.0)), restitution=-0.1),
     "radius below 0": lambda: sim.Sphere(-1.0),
     "radius not a number": lambda: sim.Capsule.of_keys(np.nan, 1.0),
+    "length below 0": lambda: sim.Capsule.of_keys(1.0, -1.0),
     "side below 0": lambda: sim.Box((1.0, -1.0, 1.0)),
     "side without end": lambda: sim.Box((1.0, np.inf, 1.0)),
     "two sides": lambda: sim.Box((1.0, 1.0)),

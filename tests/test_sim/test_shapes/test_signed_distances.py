@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from jellycage.sim.shapes.signed_distance_kernels import (
-    BOX,
-    CAPSULE,
-    PLANE,
-    SPHERE,
+    KINDS,
     signed_distance,
     tangent_plane,
 )
+
+PLANE, SPHERE, BOX, CAPSULE = map(KINDS.index, ("plane", "sphere", "box", "capsule"))
 
 SHAPES = {
     "plane": (PLANE, 0.0, 0.0, 0.0),

@@ -7,13 +7,14 @@ import pytest
 from beams import beam_hexes
 
 from jellycage.sim.errors import SettingsError
+from jellycage.sim.materials import law_named
 from jellycage.sim.scene.scene import Scene
 from jellycage.sim.scene.simulation import simulate
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.cage import Cage
 from jellycage.sim.soft.pins import Pin
 from jellycage.sim.soft.points import node_points
-from jellycage.sim.soft.presets import LAWS, PRESETS, QUALITIES, preset_material, substeps_for
+from jellycage.sim.soft.presets import PRESETS, QUALITIES, preset_material, substeps_for
 from jellycage.sim.solvers.quasistatic import equilibrium
 from jellycage.sim.solvers.settings import SolverSettings
 
@@ -100,7 +101,7 @@ def test_sag_can_be_chosen_and_gravity_may_be_missing_or_sideways():
 def test_presets_are_ordered_sane_and_described(name):
     preset = PRESETS[name]
     material, damping = preset_material(preset, 1.0, GRAVITY)
-    assert isinstance(material, LAWS[preset.law]) and damping > 0.0
+    assert isinstance(material, law_named(preset.law)) and damping > 0.0
     assert 0.0 <= preset.restitution <= 1.0 and 0.0 < preset.damping_ratio < 1.0
     assert preset.description.endswith(".") and preset.description.count(".") == 1
     # Co-rotated tets lock above 0.45.
