@@ -13,6 +13,7 @@ from jellycage.sim.bake.cache import CHECKPOINT, Arrays, Cache, Facts, make_cach
 from jellycage.sim.bake.measures import COLUMNS, Measures, Meter
 from jellycage.sim.errors import CacheError, Cancelled, SolverError
 from jellycage.sim.scene.shot import Poses, Shot
+from jellycage.sim.scene.state import SceneState
 
 CHECKPOINT_SECONDS = 2.0  # a bake that is killed loses no more than this, and a frame
 
@@ -131,7 +132,7 @@ class _Run:
         self.state = self.stepper.start()
         if frame is None:
             self.frame = first
-            self._write(None)
+            self.poses = self._write(first, self.state)
             self.measured = self.meter.measured(first, self.state)
             self.cache.append_measures(self.measured.row(), 0)
             self._save()
@@ -174,7 +175,7 @@ class _Run:
 
     def _step(self) -> None:
         """Simulate the next frame; only what is whole is kept."""
-        shot, stepper, state = self.shot, self.stepper, self.state
+        shot, stepper, state = self.shot, self.stepper, self.state.copy()
         frame, before = self.frame + 1, replace(stepper.spent)
         began = time.perf_counter()
         try:
@@ -182,8 +183,7 @@ class _Run:
         except SolverError as error:
             raise error.at_frame(frame, [skin.mesh.name for skin in shot.skins]) from error
         stepped = time.perf_counter()
-        poses_before, self.frame = self.poses, frame
-        self._write(poses_before)
+        poses = self._write(frame, state)
         measured, spent = self.meter.measured(frame, state), stepper.spent
         measured.newton_iterations = spent.newton_iterations - before.newton_iterations
         measured.linear_iterations = spent.linear_iterations - before.linear_iterations
@@ -191,7 +191,7 @@ class _Run:
         measured.step_seconds = stepped - began - measured.contact_seconds
         measured.write_seconds = time.perf_counter() - stepped
         self.cache.append_measures(measured.row(), frame - shot.frames[0])
-        self.measured = measured
+        self.frame, self.state, self.poses, self.measured = frame, state, poses, measured
         self._tell(frame, shot.substeps)
 
     def _after_substep(self, substep: int) -> None:
@@ -200,19 +200,20 @@ class _Run:
         if substep < self.shot.substeps:
             self._tell(self.frame + 1, substep)
 
-    def _write(self, poses_before: Poses | None) -> None:
-        """Write what is seen of the state."""
-        shot, frame, state = self.shot, self.frame, self.state
+    def _write(self, frame: int, state: SceneState) -> Poses | None:
+        """Write what is seen of a state at a frame; the poses of what is rigid in it."""
+        shot, poses = self.shot, None
         pairs = list(zip(shot.skins, state.soft, strict=True))
         positions = [skin.positions(soft.x) for skin, soft in pairs]
         velocities = [skin.velocities(soft.v) for skin, soft in pairs]
         if self.stepper.rigid is not None:
-            self.poses = shot.poses(self.stepper, frame, state)
-            self.cache.write_poses(frame, self.poses)
-            positions += shot.rigid_positions(frame, self.poses)
+            poses = shot.poses(self.stepper, frame, state)
+            self.cache.write_poses(frame, poses)
+            positions += shot.rigid_positions(frame, poses)
             if self.cache.facts.velocities:
-                velocities += shot.rigid_velocities(frame, state, self.poses, poses_before)
+                velocities += shot.rigid_velocities(frame, state, poses, self.poses)
         self.cache.write_frame(frame, positions, velocities)
+        return poses
 
     def _tell(self, frame: int, substep: int) -> None:
         first, last = self.shot.frames

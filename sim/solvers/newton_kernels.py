@@ -133,11 +133,16 @@ def balance_parts(problem):
             sums[c, 3 + m] += k * b[m]
     for t in range(contacts.gap.shape[0]):
         if contacts.is_active[t] or contacts.slip_stiffness[t] > 0.0:
-            c = part[contacts.rows[t, 0]]
+            c, whole = part[contacts.rows[t, 0]], 0.0
             for a in range(contacts.rows.shape[1]):
                 other = part[contacts.rows[t, a]]
+                whole += contacts.weights[t, a]
                 if other != c and contacts.weights[t, a] != 0.0:
                     sums[c, 9] = sums[other, 9] = 1.0
+            if (
+                whole < 0.5
+            ):  # 0, where side b is soft too: what acts on the one acts back on the other
+                continue
             b = contact_block(contacts, t)
             fx, fy, fz = spring_force(contacts, out_u, t)
             sums[c, 0] += fx

@@ -10,10 +10,6 @@ from jellycage.sim.soft.elasticity import DIFFERENTIALS
 class SolverSettings:
     """Limits and tolerances of the Newton iterations and of the linear solver inside them."""
 
-    method: str = "newton"
-    """A name in `methods.SOLVERS`."""
-    integrator: str = "implicit_euler"
-    """A name in `methods.INTEGRATORS`."""
     newton_iterations: int = 4
     """Most Newton steps per time step; 1 is semi-implicit."""
     newton_tolerance: float = 0.03
@@ -26,6 +22,10 @@ class SolverSettings:
     """Stress differential of co-rotated bodies, see `elasticity`: "twist", "hybrid" or "projected"."""
     precision: float = 1e-9
     """Displacements below this fraction of the body's size are not worth an iteration."""
+    method: str = "newton"
+    """A name in `methods.SOLVERS`."""
+    integrator: str = "implicit_euler"
+    """A name in `methods.INTEGRATORS`."""
 
     def __post_init__(self):
         for name in ("newton_iterations", "linear_iterations"):

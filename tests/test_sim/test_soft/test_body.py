@@ -212,6 +212,6 @@ def test_a_body_cannot_be_changed():
     body = body_of(*beam_tets(1, 1, 1))
     with pytest.raises(AttributeError):
         body.spin = (0.0, 0.0, 1.0)
-    for array in (body.mass, body.parameters, body.exposed_area, body.velocity):
+    for array in (body.mass, *body.batch, body.exposed_area, body.velocity):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0.0
