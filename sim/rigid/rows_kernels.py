@@ -58,13 +58,9 @@ def push_point(a, b, arm, scratch, x, y, z):
         push = x if k == 0 else (y if k == 1 else z)
         scratch.linear[a, k] -= scratch.inverse_mass[a] * push
         scratch.linear[b, k] += scratch.inverse_mass[b] * push
-    one, two = arm[0], arm[1]
-    twist_body(
-        a, scratch, one[2] * y - one[1] * z, one[0] * z - one[2] * x, one[1] * x - one[0] * y
-    )
-    twist_body(
-        b, scratch, two[1] * z - two[2] * y, two[2] * x - two[0] * z, two[0] * y - two[1] * x
-    )
+    ax, ay, az, bx, by, bz = arm[0, 0], arm[0, 1], arm[0, 2], arm[1, 0], arm[1, 1], arm[1, 2]
+    twist_body(a, scratch, az * y - ay * z, ax * z - az * x, ay * x - ax * y)
+    twist_body(b, scratch, by * z - bz * y, bz * x - bx * z, bx * y - by * x)
 
 
 @njit_called

@@ -15,9 +15,7 @@ from jellycage.toolkit.compile_kernels import njit_borrowing, njit_called
 
 BLOW = 4.0  # times the weight of two bodies: a push beyond that is not expected to last
 LEAST_PULL = 1.0  # [m/s^2], for weights where there is no gravity
-CORRECTING = (
-    0.4  # share of the sweeps that take errors and overlaps away; the others find velocities
-)
+CORRECTING = 0.4  # share of the sweeps that take errors and overlaps away; others find velocities
 
 
 class RigidTables(NamedTuple):

@@ -10,9 +10,8 @@ ALIKE = 1e-6  # 1 - cosine of the angle between normals of a shape and meshes th
 
 
 @njit_called
-def add_nearest(gap, size, pairs, work):
-    """Add the nearest points, work.near, if no pair is as near; returns the new count of pairs."""
-    near, features_a, features_b, gaps = work.near, work.features_a, work.features_b, work.gaps
+def add_nearest(near, gap, size, pairs, features_a, features_b, gaps):
+    """Add the nearest points if no pair is as near; returns the new count of pairs."""
     for i in range(pairs):
         if gaps[i] <= gap + NEAREST * size:
             return pairs
@@ -23,18 +22,17 @@ def add_nearest(gap, size, pairs, work):
 
 
 @njit_called
-def put_contacts(p, a, b, s, t, n, pairs, work, out, count):
+def put_contacts(p, a, b, s, t, n, features_a, features_b, gaps, pairs, out, count):
     """Append pairs of points, relative to body a, as contacts with a normal n; returns the new count."""
-    features_a, features_b, gaps = work.features_a, work.features_b, work.gaps
     for i in range(pairs):
         if count < out.gap.shape[0]:
             out.body[count, 0], out.body[count, 1] = a, b
             out.shape[count, 0], out.shape[count, 1] = s, t
-            out.gap[count] = gaps[i]
+            out.normal[count, 0], out.normal[count, 1], out.normal[count, 2] = n
             for c in range(3):
-                out.normal[count, c] = n[c]
                 out.point[count, 0, c] = p[a, c] + features_a[i, c]
                 out.point[count, 1, c] = p[a, c] + features_b[i, c]
+            out.gap[count] = gaps[i]
         count += 1
     return count
 

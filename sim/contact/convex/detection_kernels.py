@@ -31,7 +31,7 @@ from jellycage.sim.contact.convex.mesh_contacts_kernels import meet_meshes
 from jellycage.sim.contact.convex.overlap_kernels import least_overlap, part_of_lines
 from jellycage.sim.maths.quaternions_kernels import rotate
 from jellycage.sim.shapes.kinds_kernels import CONVEX, PLANE
-from jellycage.toolkit.compile_kernels import njit, njit_called
+from jellycage.toolkit.compile_kernels import njit_borrowing, njit_called
 
 
 class BodyPoses(NamedTuple):
@@ -116,15 +116,25 @@ def meet_shapes(poses, dt, margin, shapes, s, t, work, out, count):
             shapes, work.turned, work.normals, t, ox, oy, oz, -x, -y, -z, features_b
         )
         aside = ASIDE * radii + 1e-4 * size
-        pairs = cut_features(work, a_count, b_count, x, y, z, SAME * size, aside)
+        pairs = cut_features(
+            features_a,
+            a_count,
+            features_b,
+            b_count,
+            (x, y, z),
+            SAME * size,
+            aside,
+            work.spare,
+            work.onto,
+        )
         pairs = merge_points(features_a, features_b, pairs, SAME * size)
         for i in range(pairs):
             move_to_surface(shapes, work.turned, s, 0.0, 0.0, 0.0, x, y, z, features_a[i])
             move_to_surface(shapes, work.turned, t, ox, oy, oz, -x, -y, -z, features_b[i])
         pairs = drop_far(features_a, features_b, pairs, x, y, z, limit, gaps)
-    pairs = add_nearest(gap, size, pairs, work)
+    pairs = add_nearest(near, gap, size, pairs, features_a, features_b, gaps)
     pairs = choose_four(features_a, features_b, gaps, pairs, x, y, z, size)
-    return put_contacts(p, a, b, s, t, (x, y, z), pairs, work, out, count)
+    return put_contacts(p, a, b, s, t, (x, y, z), features_a, features_b, gaps, pairs, out, count)
 
 
 @njit_called
@@ -168,12 +178,12 @@ def meet_plane(poses, dt, margin, shapes, s, t, work, out, count):
     put_below(near, 0, height, x, y, z, work.onto)
     for c in range(3):
         near[1, c] = work.onto[0, c]
-    pairs = add_nearest(gap, shapes.reach[s], pairs, work)
+    pairs = add_nearest(near, gap, shapes.reach[s], pairs, features_a, features_b, gaps)
     pairs = choose_four(features_a, features_b, gaps, pairs, x, y, z, shapes.reach[s])
-    return put_contacts(p, a, b, s, t, (x, y, z), pairs, work, out, count)
+    return put_contacts(p, a, b, s, t, (x, y, z), features_a, features_b, gaps, pairs, out, count)
 
 
-@njit
+@njit_borrowing
 def find_contacts(poses, dt, margin, dynamic_count, excluded, shapes, meshes, work, out):
     """Contacts that bodies may meet during a step of dt [s], into out; returns their count.
 
@@ -181,6 +191,7 @@ def find_contacts(poses, dt, margin, dynamic_count, excluded, shapes, meshes, wo
     excluded: sorted numbers a n + b of bodies a < b that never meet.
     More than fit into out, or -1 if there are more pairs than fit into work: `grown` makes room, then call again.
     """
+    # Borrowing, since whoever compiles it first, Detector or a world, compiles it for both.
     turn_cores(poses.q, shapes, work.turned, work.normals)
     pairs = find_pairs(poses, dt, margin, dynamic_count, excluded, shapes, work)
     work.needed[0] = pairs

@@ -184,13 +184,13 @@ def clip_lines(a, b, x, y, z, aside, out_a, out_b):
 
 
 @njit_called
-def cut_features(work, a_count, b_count, x, y, z, closeness, aside):
-    """Cut features of two cores with each other: rows of both become pairs of points; returns how many.
+def cut_features(a, a_count, b, b_count, n, closeness, aside, spare, onto):
+    """Cut features of two cores with each other: rows of a and b become pairs of points; returns how many.
 
-    The direction runs from core a to core b. closeness, aside [m]: see `clip_behind`, `clip_lines`. 0: a corner is all
+    n: the direction from core a to core b. closeness, aside [m]: see `clip_behind`, `clip_lines`. 0: a corner is all
     there is, or nothing lies over each other.
     """
-    a, b, spare, onto = work.features_a, work.features_b, work.spare, work.onto
+    x, y, z = n
     if a_count < 3 and b_count < 3:
         if a_count < 2 or b_count < 2:
             return 0

@@ -45,7 +45,17 @@ def cut_triangle(limit, shapes, s, meshes, t, side, state, gap, n, work):
     b_count = triangle_feature(work.triangle, side, nx, ny, nz, x, y, z, features_b)
     radius, size = shapes.radius[s], shapes.reach[s]
     aside = ASIDE * radius + 1e-4 * size
-    pairs = cut_features(work, a_count, b_count, -x, -y, -z, SAME * size, aside)
+    pairs = cut_features(
+        features_a,
+        a_count,
+        features_b,
+        b_count,
+        (-x, -y, -z),
+        SAME * size,
+        aside,
+        work.spare,
+        work.onto,
+    )
     is_upright = nx * x + ny * y + nz * z > 1.0 - 1e-12
     if pairs == 0 and ((state == CROSSED and is_upright) or state == FLATTENED):
         # What is deepest does not lie over this triangle but over another.
@@ -59,7 +69,7 @@ def cut_triangle(limit, shapes, s, meshes, t, side, state, gap, n, work):
         near[0, 0] -= radius * x
         near[0, 1] -= radius * y
         near[0, 2] -= radius * z
-        pairs = add_nearest(gap, size, pairs, work)
+        pairs = add_nearest(near, gap, size, pairs, features_a, features_b, gaps)
     return pairs
 
 
@@ -110,8 +120,10 @@ def meet_triangle(p, limit, shapes, s, meshes, t, work, out, count):
     if gap > limit:
         return count
     pairs = cut_triangle(limit, shapes, s, meshes, t, side, state, gap, (x, y, z), work)
-    number = -1 - meshes.number[t]
-    return put_contacts(p, a, -1, s, number, (-x, -y, -z), pairs, work, out, count)
+    number, a_points, b_points = -1 - meshes.number[t], work.features_a, work.features_b
+    return put_contacts(
+        p, a, -1, s, number, (-x, -y, -z), a_points, b_points, work.gaps, pairs, out, count
+    )
 
 
 @njit_called
