@@ -209,21 +209,19 @@ def find_near(own_mesh, own, mesh, first, last, side, directions, room, scratch)
 
 
 @njit_called
-def try_pair(mesh_a, mesh_b, a, b, found, signs, out_pairs, out_ends):
-    """Try triangles a of A and b of B; returns how many pairs cross so far."""
-    triangles_a, vertices_a = mesh_a.triangles, mesh_a.vertices
-    triangles_b, vertices_b = mesh_b.triangles, mesh_b.vertices
-    mask_a, mask_b = index_mask(triangles_a), index_mask(triangles_b)
-    first = (
-        point_of(vertices_a, np.int64(triangles_a[a, 0]) & mask_a),
-        point_of(vertices_a, np.int64(triangles_a[a, 1]) & mask_a),
-        point_of(vertices_a, np.int64(triangles_a[a, 2]) & mask_a),
+def corners_of(triangles, vertices, t):
+    """The three corners of triangle t."""
+    mask = index_mask(triangles)
+    return (
+        point_of(vertices, np.int64(triangles[t, 0]) & mask),
+        point_of(vertices, np.int64(triangles[t, 1]) & mask),
+        point_of(vertices, np.int64(triangles[t, 2]) & mask),
     )
-    second = (
-        point_of(vertices_b, np.int64(triangles_b[b, 0]) & mask_b),
-        point_of(vertices_b, np.int64(triangles_b[b, 1]) & mask_b),
-        point_of(vertices_b, np.int64(triangles_b[b, 2]) & mask_b),
-    )
+
+
+@njit_called
+def try_pair(first, second, a, b, found, signs, out_pairs, out_ends):
+    """Try triangles a of A and b of B, given their corners; returns how many pairs cross so far."""
     # When all rows are used up the last one is scratch.
     row = min(found, out_pairs.shape[0] - 1)
     if not cross_triangles(first, second, row, signs, out_ends, out_pairs):
@@ -271,7 +269,9 @@ def cross_patches(mesh_a, mesh_b, ranges, leaf, directions, found, scratch, out_
                     i, j = near[n], other_near[m]
                     if are_parted(triangles_a, vertices_a, i, triangles_b, vertices_b, j):
                         continue
-                    found = try_pair(mesh_a, mesh_b, i, j, found, signs, out_pairs, out_ends)
+                    first = corners_of(triangles_a, vertices_a, i)
+                    second = corners_of(triangles_b, vertices_b, j)
+                    found = try_pair(first, second, i, j, found, signs, out_pairs, out_ends)
             continue
         # The larger node is opened: its own triangle against the other node, and its children.
         is_a = end_a - a >= end_b - b
@@ -282,7 +282,9 @@ def cross_patches(mesh_a, mesh_b, ranges, leaf, directions, found, scratch, out_
         for n in range(tried):
             i, j = (a, near[n]) if is_a else (near[n], b)
             if not are_parted(triangles_a, vertices_a, i, triangles_b, vertices_b, j):
-                found = try_pair(mesh_a, mesh_b, i, j, found, signs, out_pairs, out_ends)
+                first = corners_of(triangles_a, vertices_a, i)
+                second = corners_of(triangles_b, vertices_b, j)
+                found = try_pair(first, second, i, j, found, signs, out_pairs, out_ends)
         left, end = (a + 1, end_a) if is_a else (b + 1, end_b)
         middle = left + (end - left) // 2
         for child in range(2):
@@ -368,8 +370,9 @@ def cross_tets(posed_a, posed_b, tet_pairs, leaf, out_pairs, out_ends):
     )
     factors, shifts, normals = directions.factors, directions.shifts, directions.normals
     nodes_a, tets_a, nodes_b, tets_b = posed_a.nodes, posed_a.tets, posed_b.nodes, posed_b.tets
-    mesh_a = PosedTriangles(posed_a.triangles, posed_a.vertices)
-    mesh_b = PosedTriangles(posed_b.triangles, posed_b.vertices)
+    triangles_a, triangles_b = posed_a.triangles, posed_b.triangles
+    mesh_a = PosedTriangles(triangles_a, posed_a.vertices)
+    mesh_b = PosedTriangles(triangles_b, posed_b.vertices)
     start_a, start_b = posed_a.patch_triangle_start, posed_b.patch_triangle_start
     found = 0
     for pair in range(tet_pairs.shape[0]):
@@ -385,6 +388,10 @@ def cross_tets(posed_a, posed_b, tet_pairs, leaf, out_pairs, out_ends):
                     prepare_axis(nodes_a, tets_a, e, x, y, z, 0, 3 + k, factors, shifts)
                     prepare_axis(nodes_b, tets_b, f, x, y, z, 1, 3 + k, factors, shifts)
                 ranges = start_a[p], start_a[p + 1], start_b[q], start_b[q + 1]
+                # Most patches are apart: that is seen without a call.
+                roots = bdop_of(triangles_a, ranges[0]), bdop_of(triangles_b, ranges[2])
+                if not overlap_nodes(roots[0], roots[1], factors, shifts):
+                    continue
                 found = cross_patches(
                     mesh_a, mesh_b, ranges, leaf, directions, found, scratch, out_pairs, out_ends
                 )
