@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from tiny_shots import document, environment, frame_digests, painted_cube, python, write_scene
 
-import jellycage.sim.bake.bake
 from jellycage.sim import worker
 from jellycage.sim.bake.cache import open_cache
 from jellycage.sim.bake.measures import Meter
