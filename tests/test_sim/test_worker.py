@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from tiny_shots import document, environment, frame_digests, painted_cube, python, write_scene
 
-import jellycage.sim.bake.bake
 from jellycage.sim import worker
 from jellycage.sim.bake.cache import open_cache
+from jellycage.sim.bake.measures import Meter
 from jellycage.sim.errors import SolverError
 
 DONE_KEYS = {
@@ -103,19 +103,19 @@ def test_cancel_and_the_end_of_stdin_stop_it_and_keep_frames(way, tmp_path, monk
     whole = write_job(tmp_path, cache="whole.bake")
     assert run(whole, monkeypatch, capsys)[0] == 0
     stdin = OpenInput(["go\n", "cancel\n"]) if way == "cancel" else OpenInput(["go\n"], ends=True)
-    measured = jellycage.sim.bake.bake._Run._measured
+    measured = Meter.measured
 
-    def slow(self, frame, states):
+    def slow(self, frame, state):
         if frame == 3:
             stdin.go_on.set()
             stop_seen.wait(10.0)
-        return measured(self, frame, states)
+        return measured(self, frame, state)
 
     stop_seen = threading.Event()
     watch = worker.watch_stdin
     monkeypatch.setattr(worker, "watch_stdin", lambda stop: (watch(stop), stop_seen.set()))
     with monkeypatch.context() as patch:
-        patch.setattr(jellycage.sim.bake.bake._Run, "_measured", slow)
+        patch.setattr(Meter, "measured", slow)
         code, events = run(write_job(tmp_path), patch, capsys, stdin)
     assert code == 130
     assert events[-1]["event"] == "error" and events[-1]["code"] == 130
