@@ -6,6 +6,7 @@ from stepping import OneBody
 
 from jellycage import sim
 from jellycage.sim.maths.quaternions import as_matrices, turn_to
+from jellycage.sim.shapes.signed_distance_kernels import KINDS
 
 BEAMS = {"tets": beam_tets, "hexes": beam_hexes}
 G = 9.81
@@ -37,6 +38,11 @@ def slope(angle, **options):
     normal = np.array([np.sin(angle), 0.0, np.cos(angle)])
     down = np.array([np.cos(angle), 0.0, -np.sin(angle)])
     return sim.Collider(sim.Plane(), sim.Motion(rotations=turn_to(normal)), **options), normal, down
+
+
+def kind_of(collider):
+    """The number by which kernels know its kind of shape."""
+    return KINDS.index(collider.shape.kind)
 
 
 def states(body, colliders, steps, dt, settings=None, state=None, **surroundings):

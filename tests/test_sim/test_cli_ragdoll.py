@@ -9,6 +9,7 @@ from PIL import Image
 from ragdoll_files import alembic_points, walker, walker_file
 from tiny_shots import cube_file, is_leftover
 
+from jellycage.sim.bake.cache import open_cache
 from jellycage.sim.cli import main
 from jellycage.sim.errors import SolverError
 from jellycage.sim.maths.quaternions import turned
@@ -16,6 +17,7 @@ from jellycage.sim.ragdoll.motion import read_motion
 from jellycage.sim.ragdoll.ragdoll import RagdollSettings, build_ragdoll
 from jellycage.sim.ragdoll.simulation import simulate_ragdolls
 from jellycage.sim.rigid.world import RigidSettings
+from jellycage.sim.scene.rigid_part import RigidPart
 from jellycage.sim.shapes.colliders import ground
 from jellycage.sim.shapes.static_mesh import StaticMesh
 from jellycage.toolkit.mesh.mesh_io import read_mesh
@@ -187,7 +189,7 @@ def test_progress_goes_to_stderr(folder):
     result = run("walker.json", "-o", "m.json", "--frames", 3, "--progress", "json")
     lines = [json.loads(line) for line in result.stderr.splitlines()]
     assert lines[-1]["stage"].startswith("writing m.json")
-    shares = [line["fraction"] for line in lines if line["stage"].startswith("simulating")]
+    shares = [line["fraction"] for line in lines if line["event"] == "frame"]
     assert shares == sorted(shares) and shares[-1] == 1.0
     assert "limp from frame 60" in result.stdout
     assert run("walker.json", "-o", "m.json", "--frames", 3, "-q").output == ""
@@ -275,3 +277,25 @@ def test_the_help_names_every_default_truly():
         f"per step ({solver.iterations})",
     ):
         assert words in text
+
+
+def test_a_stopped_run_resumes_and_gives_the_same_bits(folder, monkeypatch):
+    done("walker.json", "-o", "whole.json", "--frames", 12)
+    step, steps = RigidPart.step, iter(range(100))
+
+    def stop_later(self, *arguments):
+        if next(steps) == 8:
+            raise KeyboardInterrupt
+        return step(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RigidPart, "step", stop_later)
+        words = ("walker.json", "-o", "m.json", "--frames", 12, "--cache", "kept.bake")
+        assert_one_line(run(*words, "--progress", "none"), 130)
+    assert open_cache("kept.bake").frames_done()[-1] == 66
+    assert done(*words, "--resume")["cache"] == "kept.bake"
+    assert same_motion(read_motion("m.json"), read_motion("whole.json"))
+    # Another scene is refused with --resume, and replaces it without.
+    other = ("walker.json", "-o", "m.json", "--frames", 3, "--cache", "kept.bake")
+    assert_one_line(run(*other, "--resume", "--progress", "none"), 3, "of another scene")
+    assert done(*other)["frames"] == 6

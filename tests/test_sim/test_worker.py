@@ -85,7 +85,7 @@ def test_a_scene_may_be_a_file_beside_the_job(tmp_path, monkeypatch, capsys):
 
 
 def test_slow_frames_are_told_of_in_between(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("jellycage.sim.bake.job.STEP_SECONDS", 0.0)
+    monkeypatch.setattr("jellycage.sim.bake.bake_task.STEP_SECONDS", 0.0)
     scene = document(tmp_path, frames=(1, 3), substeps=4)
     _, events = run(write_job(tmp_path, scene=scene), monkeypatch, capsys)
     steps = [event for event in events if event["event"] == "substep"]
@@ -224,7 +224,7 @@ def test_errors_in_the_middle_have_their_codes(error, code, tmp_path, monkeypatc
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("jellycage.sim.bake.job.build_shot", fail)
+    monkeypatch.setattr("jellycage.sim.bake.bake_task.build_shot", fail)
     refused(write_job(tmp_path), monkeypatch, capsys, code)
 
 

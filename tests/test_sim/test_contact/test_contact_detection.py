@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from contact_scenes import block
+from contact_scenes import block, kind_of
 
 from jellycage import sim
 from jellycage.sim.contact.finder import (
@@ -61,7 +61,10 @@ def out_of(pose, x):
 def distances(collider, pose, x):
     """Signed distance of world points (p, 3) to a collider in a pose [m], shape (p,)."""
     return np.array(
-        [signed_distance(collider.kind, *collider.parameters(), *y)[0] for y in into(pose, x)]
+        [
+            signed_distance(kind_of(collider), *collider.shape.lengths(), *y)[0]
+            for y in into(pose, x)
+        ]
     )
 
 
@@ -88,7 +91,7 @@ def test_candidates_are_the_points_whose_way_in_the_colliders_space_meets_it(col
     own, margin = own_nodes(finder.points), MARGIN * finder.body.size
     start, end = into(before, x[own]), into(after, ahead[own])
     way = start + np.linspace(0.0, 1.0, 2001)[:, None, None] * (end - start)
-    kind, lengths = collider.kind, collider.parameters()
+    kind, lengths = kind_of(collider), collider.shape.lengths()
     d = np.array([[signed_distance(kind, *lengths, *y)[0] for y in row] for row in way[::4]])
     is_in = d.min(axis=0) < 0.0
     is_near = d[-1] < margin

@@ -12,6 +12,7 @@ from contact_scenes import (
     G,
     block,
     centre,
+    kind_of,
     last,
     momentum,
     slope,
@@ -51,7 +52,7 @@ def depth(collider, x):
     """How far the deepest of some points (p, 3) is inside a collider that stays where it is [m]."""
     pose = collider.motion.pose(0.0)
     local = (x - pose[9:]) @ pose[:9].reshape(3, 3)
-    values = (signed_distance(collider.kind, *collider.parameters(), *y)[0] for y in local)
+    values = (signed_distance(kind_of(collider), *collider.shape.lengths(), *y)[0] for y in local)
     return -min(values)
 
 
@@ -389,7 +390,7 @@ def test_a_ball_that_flies_by_hits_what_is_in_its_way():
 def test_a_slab_comes_to_rest_draped_over_something_round(collider):
     body = block(
         *("tets", (4, 4, 1), (1.6, 1.6, 0.3)),
-        bottom=(0.0, 0.0, collider.radius + 0.02),
+        bottom=(0.0, 0.0, collider.shape.radius + 0.02),
         young_modulus=2e4,
         friction=0.8,
         stiffness_damping=0.02,
@@ -400,7 +401,7 @@ def test_a_slab_comes_to_rest_draped_over_something_round(collider):
         assert depth(collider, points(state.x)) < 0.01 * body.size
     assert speed(state) < 0.01
     assert len(state.contacts) > 4
-    assert state.x[:, 2].min() < collider.radius - 0.3
+    assert state.x[:, 2].min() < collider.shape.radius - 0.3
     assert np.linalg.norm(centre(body, state.x)[:2]) < 0.05
 
 

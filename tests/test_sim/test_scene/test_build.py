@@ -349,14 +349,14 @@ def test_colliders_of_each_kind_are_where_they_should_be(tmp_path):
     assert pose(0)[0] @ [0, 0, 1] == pytest.approx([1, 0, 0])
     assert pose(0)[1].tolist() == [5, 6, 7]
     assert pose(1)[0] @ [0, 0, 1] == pytest.approx([0, 1, 0])
-    assert made[2].radius == 0.25
+    assert made[2].shape.radius == 0.25
     for frame, x, degrees in ((1001, 0, 0), (1003, 2, 45), (1005, 4, 90), (1009, 4, 90)):
         turn, location = pose(2, frame)
         assert location == pytest.approx([x, 0, 1])
         assert turn == pytest.approx(euler_matrix((0, 0, degrees)), abs=1e-12)
-    assert made[3].parameters() == pytest.approx([0.5, 1.0, 1.5])
+    assert made[3].shape.lengths() == pytest.approx([0.5, 1.0, 1.5])
     assert pose(3)[0] == pytest.approx(euler_matrix((90, 0, 0)), abs=1e-12)
-    assert (made[4].radius, made[4].length) == (0.1, 2.0)
+    assert (made[4].shape.radius, made[4].shape.length) == (0.1, 2.0)
 
 
 def test_rotations_of_colliders_are_the_eulers_of_any_angle(tmp_path):

@@ -77,6 +77,7 @@ element = "hex"
 fit_steps = 3
 split = false
 quadrature = 8
+rotation_method = "isvd"
 surface = "mls"
 
 [body.paint.young_modulus]
@@ -375,7 +376,12 @@ def test_every_key_is_read(shot, tmp_path):
     assert (bear.mass_damping, bear.air_drag) == (0.5, 0.6)
     assert (bear.friction, bear.restitution) == (0.25, 0.75)
     assert bear.resolution == 12 and bear.element == "hex" and bear.fit_steps == 3
-    assert bear.split is False and bear.quadrature == 8 and bear.surface == "mls"
+    assert (
+        bear.split is False
+        and bear.quadrature == 8
+        and bear.rotation_method == "isvd"
+        and bear.surface == "mls"
+    )
     assert bear.paint.young_modulus.attribute == "hard"
     assert bear.paint.density.file == tmp_path / "weights.npz"
     assert bear.paint.density.array == "heavy"
