@@ -356,7 +356,7 @@ def test_colliders_of_each_kind_are_where_they_should_be(tmp_path):
         assert turn == pytest.approx(euler_matrix((0, 0, degrees)), abs=1e-12)
     assert made[3].shape.lengths() == pytest.approx([0.5, 1.0, 1.5])
     assert pose(3)[0] == pytest.approx(euler_matrix((90, 0, 0)), abs=1e-12)
-    assert (made[4].shape.radius, made[4].shape.length) == (0.1, 2.0)
+    assert made[4].shape.lengths() == (0.1, 1.0, 0.0)
 
 
 def test_rotations_of_colliders_are_the_eulers_of_any_angle(tmp_path):
