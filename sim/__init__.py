@@ -70,11 +70,18 @@ _HOME = {
     "write_motion": "ragdoll.motion",
 }
 
+_FAMILIES = ("materials", "shapes")
+"""Chapters whose every member is a public name."""
+
 __all__ = list(_HOME)
 
 
 def __getattr__(name: str):
     if name not in _HOME:
+        for family in _FAMILIES if name[:1].isupper() else ():
+            members = import_module(f"jellycage.sim.{family}")
+            if name in members.__all__:
+                return getattr(members, name)
         raise AttributeError(f"module 'jellycage.sim' has no attribute {name!r}")
     return getattr(import_module(f"jellycage.sim.{_HOME[name]}"), name)
 

@@ -11,3 +11,5 @@ SHAPES: dict[str, type[Shape]] = {
     shape.kind: shape for shape in (Plane, Sphere, Box, Capsule, Hull)
 }
 """Every shape by its name in scene files."""
+
+__all__ = ["SHAPES", "Shape", *(shape.__name__ for shape in SHAPES.values())]
