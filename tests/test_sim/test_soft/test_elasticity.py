@@ -429,8 +429,9 @@ def test_a_rescuer_has_its_own_law_and_stiffens_with_time(kind, turns, shrunk):
     points.collapse_pair[:], points.degenerate_time[:] = 4 + shrunk, turns * PATIENCE
     points.rotation[:] = [0.8, 0.0, 0.6, 0.0]
     factor = min(2.0 ** max(turns - 1.0, 0.0), STIFFEST)
-    is_in_frame = kind is Corotated if turns < 1.0 else bool(shrunk)
-    other = one_tet(Corotated if is_in_frame else NeoHookean)
+    is_in_frame = kind.kernels.NEEDS_ROTATION if turns < 1.0 else bool(shrunk)
+    by_itself = kind if turns < 1.0 else NeoHookean
+    other = one_tet(Corotated if is_in_frame else by_itself)
     other = SoftBody(other.asset, type(other.material)(factor * YOUNG, POISSON))
     framed = points_of(other)
     framed.collapse_pair[:], framed.rotation[:] = is_in_frame * 4, points.rotation
