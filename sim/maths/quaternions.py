@@ -44,13 +44,13 @@ def about(axis: NDArray, angle: NDArray) -> NDArray:
 def as_matrices(q: NDArray) -> NDArray:
     """Rotation matrices (..., 3, 3); their columns are the turned axes."""
     q = np.asarray(q)
-    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    w, x, y, z = q.T
     entries = [
         1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
         2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x),
         2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y),
     ]  # fmt: skip
-    return np.stack(entries, axis=-1).reshape(*q.shape[:-1], 3, 3)
+    return np.ascontiguousarray(np.array(entries).T).reshape(*q.shape[:-1], 3, 3)
 
 
 def of_matrices(matrices: NDArray) -> NDArray:
