@@ -1,10 +1,11 @@
 """Elastic materials: each a few lines of parameters and a few lines of kernels."""
 
+from jellycage.sim.materials.bonet_wood import BonetWood
 from jellycage.sim.materials.corotated import Corotated
 from jellycage.sim.materials.elastic import Elastic
 from jellycage.sim.materials.neo_hookean import NeoHookean
 
-LAWS = (Corotated, NeoHookean)
+LAWS = (Corotated, NeoHookean, BonetWood)
 """Every material; the place of a law is its number in kernels."""
 
 
