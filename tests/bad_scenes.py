@@ -134,7 +134,7 @@ MALFORMED = {
     ),
     BEAR + '[[collider]]\nkind = "plane"\nradius = 1': (
         "collider[0].radius: does not belong to kind plane",
-        "sphere or capsule",
+        "sphere, capsule or cylinder",
     ),
     BEAR + "[[collider]]\nkind = 'plane'\nkeys = [{frame = 2}, {frame = 1}]": (
         "collider[0].keys[1].frame: frames must rise",
