@@ -47,15 +47,47 @@ def test_the_wheel_holds_the_packages_and_one_sample(wheel):
     assert wheel.stat().st_size < 2_000_000
 
 
-def test_the_demo_runs_from_the_wheel_in_an_empty_folder(wheel, tmp_path):
-    venv.create(tmp_path / "venv", with_pip=True)
-    scripts = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
+@pytest.fixture(scope="module")
+def scripts(wheel, tmp_path_factory):
+    """Where the commands of an environment are that holds the wheel and what it needs."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True)
+    scripts = folder / ("Scripts" if os.name == "nt" else "bin")
     run(scripts / "python", "-m", "pip", "install", "-q", wheel)
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    done = run(scripts / "jellycage", "demo", cwd=empty)
-    names = sorted(path.name for path in empty.iterdir())
+    return scripts
+
+
+def test_the_demo_runs_from_the_wheel_in_an_empty_folder(scripts, tmp_path):
+    done = run(scripts / "jellycage", "demo", cwd=tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir())
     made = ["abc", "bake", "gif", "html"]
     assert names == [*(f"gummy_bear.{ending}" for ending in made), "gummy_bear_obj"]
-    assert len(list((empty / "gummy_bear_obj").glob("*.obj"))) == 72
+    assert len(list((tmp_path / "gummy_bear_obj").glob("*.obj"))) == 72
     assert "gummy_bear.gif" in done.stdout
+
+
+LIBRARY = """
+import numpy as np
+from jellycage import sim, toolkit
+import jellycage, sim as theirs
+assert theirs.MINE and not hasattr(sim, "MINE")
+tet = sim.Cage(np.eye(4, 3), [[3, 0, 1, 2]])
+run = sim.simulate(sim.Scene([jellycage.SoftBody(tet, sim.Corotated())]), 2)
+assert np.isfinite(run.positions[0]).all()
+"""
+
+
+def test_foreign_packages_called_sim_and_toolkit_do_no_harm(scripts, tmp_path):
+    """In the current folder and in site-packages."""
+    asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    packages = Path(run(scripts / "python", "-c", asked).stdout.strip())
+    for place in (tmp_path, packages):
+        (place / "sim.py").write_text("MINE = True\n")
+        (place / "toolkit").mkdir()
+        (place / "toolkit" / "__init__.py").write_text("MINE = True\n")
+    shutil.copy(ROOT / "sample_meshes" / "gummy_bear.obj", tmp_path)
+    run(scripts / "python", "-c", LIBRARY, cwd=tmp_path)
+    words = "drop gummy_bear.obj -o bear.abc --resolution 4 --frames 1-3"
+    run(scripts / "jellycage", *words.split(), cwd=tmp_path)
+    assert (tmp_path / "bear.abc").is_file()
+    run(scripts / "jellycage", "cage", "gummy_bear.obj", "-o", "bear.npz", cwd=tmp_path)

@@ -2,7 +2,7 @@
 
 Soft bodies meet the round solid; rigid bodies a prism of SIDES sides with the same volume.
 
-Limitations: a rigid cylinder that rolls on its prism loses a little speed at every edge, a third in five turns.
+Limitations: a rigid cylinder that rolls on its prism loses a little speed at every edge, about a third in two turns.
 """
 
 from dataclasses import dataclass
