@@ -43,3 +43,16 @@ def test_the_command_lines_run_in_order(checkout):
 def test_linked_files_exist():
     for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
+
+
+def test_the_files_that_the_architecture_names_exist():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(
+        r"`((?:toolkit|sim|tests|contact|scene|soft|solvers)/[\w/]+(?:\.py|/))`", text
+    )
+    assert len(named) > 30
+    for name in named:
+        assert (ROOT / name).exists() or (ROOT / "sim" / name).exists() or "/x" in name, name
+    # One soft step can be followed in eight files.
+    step = text.split("## One soft step")[1].split("##")[0]
+    assert len(re.findall(r"^\d\. `", step, re.MULTILINE)) == 8

@@ -242,10 +242,13 @@ def remove_cache(folder: str | os.PathLike) -> None:
 
 def _read_mesh(path, name) -> ExportMesh:
     with np.load(path, allow_pickle=False) as arrays:
-        optional = [arrays[key] if key in arrays else None for key in ("uv", "uv_index")]
+        optional = {key: arrays[key] for key in ("uv", "uv_index") if key in arrays}
         return ExportMesh(
-            *(name, int(arrays["vertex_count"]), arrays["polygon_start"]),
-            *(arrays["polygon_vertices"], *optional),
+            name,
+            int(arrays["vertex_count"]),
+            arrays["polygon_start"],
+            arrays["polygon_vertices"],
+            **optional,
         )
 
 

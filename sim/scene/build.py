@@ -61,7 +61,9 @@ def build_shot(scene: SceneFile, *, progress: Callable[[str, float], None] | Non
     for number, entry in enumerate(scene.bodies):
         share = number / len(scene.bodies)
         body, skin, said = _body(
-            *(scene, entry, clock),
+            scene,
+            entry,
+            clock,
             lambda stage, part, name=entry.name, share=share: report(
                 f"{name}: {stage}", share + part / len(scene.bodies)
             ),

@@ -96,8 +96,12 @@ def _doll(scene: SceneFile, entry: RagdollEntry) -> tuple[RagdollSurface, list[s
         )
     turn, shift = euler_matrix(entry.rotation), np.array(entry.location)
     settings = RagdollSettings(
-        *(entry.spine, entry.strength, entry.damping, entry.mass),
-        *(entry.friction, entry.restitution),
+        spine=entry.spine,
+        strength=entry.strength,
+        damping=entry.damping,
+        mass=entry.mass,
+        friction=entry.friction,
+        restitution=entry.restitution,
     )
     ragdoll = build_ragdoll(_placed(character, turn, shift), settings)
     notes = list(ragdoll.notes)
