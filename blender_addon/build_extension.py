@@ -66,15 +66,17 @@ REQUIRED = (
 LONGEST_TEXT = 64  # of the tagline and of every reason for a permission
 TABLES_CODE = """
 import json, dataclasses
+from jellycage.sim.materials import LAWS
 from jellycage.sim.export.writers import WRITERS
 from jellycage.sim.scene.scene_file import scene_schema
 from jellycage.sim.soft.presets import PRESETS, QUALITIES
 presets = {name: dataclasses.asdict(row) for name, row in PRESETS.items()}
 qualities = {name: dataclasses.asdict(row) for name, row in QUALITIES.items()}
+laws = {law.name: {"title": law.title, "sentence": law.sentence} for law in LAWS}
 writers = {suffix: {"name": row.name, "sentence": row.sentence} for suffix, row in WRITERS.items()}
 print(json.dumps({
     "presets.json": {"presets": presets, "qualities": qualities},
-    "schema.json": {"scene": scene_schema(), "writers": writers},
+    "schema.json": {"scene": scene_schema(), "writers": writers, "laws": laws},
 }))
 """
 """In a process of its own: nothing in this folder imports sim."""
@@ -130,7 +132,7 @@ def table_files() -> Files:
     """What the panel knows of the simulator, as JSON.
 
     presets.json: {"presets": {name: {...}}, "qualities": {name: {...}}}; schema.json: {"scene": `scene_schema()`,
-    "writers": {suffix: {"name", "sentence"}}}.
+    "writers": {suffix: {"name", "sentence"}}, "laws": {name: {"title", "sentence"}}}.
     """
     command = [sys.executable, "-I", "-c", TABLES_CODE]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -268,9 +268,10 @@ class Recording:
             row["size"] = np.maximum(size, least).tolist()
         elif shape == "SPHERE":
             row["radius"] = max(float(size.max()) / 2.0, least)
-        elif shape == "CAPSULE":
+        elif shape in ("CAPSULE", "CYLINDER"):
             row["radius"] = max(float(max(size[0], size[1])) / 2.0, least)
-            row["length"] = max(float(size[2]) - 2.0 * row["radius"], 0.0)
+            ends = 2.0 * row["radius"] if shape == "CAPSULE" else 0.0
+            row["length"] = max(float(size[2]) - ends, 0.0 if ends else least)
         if len(places) > 1:
             row["keys"] = [
                 {"frame": self.frames[0] + at, "location": p.tolist(), "rotation": r.tolist()}

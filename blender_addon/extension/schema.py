@@ -13,7 +13,7 @@ def _read(name):
 
 _PRESETS, _SCHEMA = _read("presets.json"), _read("schema.json")
 PRESETS, QUALITIES = _PRESETS["presets"], _PRESETS["qualities"]
-SCENE, WRITERS = _SCHEMA["scene"], _SCHEMA["writers"]
+SCENE, WRITERS, LAWS = _SCHEMA["scene"], _SCHEMA["writers"], _SCHEMA["laws"]
 
 
 def entry(path: str) -> dict:

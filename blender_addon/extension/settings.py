@@ -17,7 +17,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from .schema import PRESETS, QUALITIES, entry, of
+from .schema import LAWS, PRESETS, QUALITIES, entry, of
 
 START = PRESETS[entry("body.preset")["default"]]
 """The preset of a new body, whose numbers are shown."""
@@ -61,6 +61,7 @@ SHAPES = [
     ("BOX", "Box", "The object's bounding box"),
     ("SPHERE", "Sphere", "Around the object's bounding box, by its longest side"),
     ("CAPSULE", "Capsule", "Along the object's Z axis, inside its bounding box"),
+    ("CYLINDER", "Cylinder", "Along the object's Z axis, from end to end of its bounding box"),
 ]
 
 
@@ -157,10 +158,7 @@ class JellycageObject(bpy.types.PropertyGroup):
     )
     law: EnumProperty(
         name="Law",
-        items=[
-            ("NEO_HOOKEAN", "Rubbery", "Stable neo-Hookean: keeps volume when squashed far"),
-            ("COROTATED", "Springy", "Co-rotated linear: faster, gives way more"),
-        ],
+        items=[(name.upper(), row["title"], row["sentence"]) for name, row in LAWS.items()],
     )
     young_modulus: FloatProperty(
         name="Stiffness",

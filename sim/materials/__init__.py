@@ -5,7 +5,7 @@ from jellycage.sim.materials.corotated import Corotated
 from jellycage.sim.materials.elastic import Elastic
 from jellycage.sim.materials.neo_hookean import NeoHookean
 
-LAWS = (Corotated, NeoHookean, BonetWood)
+LAWS = (NeoHookean, Corotated, BonetWood)
 """Every material; the place of a law is its number in kernels."""
 
 

@@ -18,6 +18,7 @@ class BonetWood(Elastic):
     """Neo-Hookean elasticity with logarithms of the volume."""
 
     name = "bonet_wood"
+    title = "Unyielding"
     sentence = "resists loss of volume without bound"
     kernels = bonet_wood_kernels
 

@@ -18,6 +18,7 @@ class Corotated(Elastic):
     """Linear co-rotated elasticity."""
 
     name = "corotated"
+    title = "Springy"
     sentence = "fast, and forgiving where elements invert"
     kernels = corotated_kernels
 

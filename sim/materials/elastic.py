@@ -24,6 +24,8 @@ class Elastic(ABC):
 
     name: ClassVar[str]
     """In scene files."""
+    title: ClassVar[str]
+    """In the panel."""
     sentence: ClassVar[str]
     """What it is good for."""
     kernels: ClassVar[ModuleType]

@@ -21,6 +21,7 @@ class NeoHookean(Elastic):
     """Stable neo-Hookean elasticity: keeps volume at large strain."""
 
     name = "neo_hookean"
+    title = "Rubbery"
     sentence = "keeps volume at large strain"
     kernels = neo_hookean_kernels
 

@@ -135,54 +135,49 @@ class SoftStepper:
         end: float,
         dt: float,
     ) -> ContactMemory:
-        """Advance a state from one time [s] to another, dt [s] later; returns what its contacts remember.
-
-        A step that fails leaves the state as it was.
-        """
+        """Advance a state from one time [s] to another, dt [s] later; returns what its contacts remember."""
         body, solver = self.body, self.solver
-        now = state.copy()
         if body.loads:
-            self._apply_events(now, start, end)
-        pins = self.pins.during(now.x, end, dt)
-        increment = self.integrator.increment(now, pins, end, dt)
-        effort, memory = self._solve(now, increment, memory, colliders, dt)
+            self._apply_events(state, start, end)
+        pins = self.pins.during(state.x, end, dt)
+        increment = self.integrator.increment(state, pins, end, dt)
+        effort, memory = self._solve(state, increment, memory, colliders, dt)
         if not np.isfinite(solver.u).all():
             raise SolverError(
                 f"at {end:.4g} s the positions are no longer finite; use smaller time steps or a softer material"
             )
-        x_before, now.x = now.x, now.x + solver.u
-        self.integrator.velocities(solver.u, dt, now.v)
-        solver.remember([now.memory])
+        x_before, state.x = state.x, state.x + solver.u
+        self.integrator.velocities(solver.u, dt, state.v)
+        solver.remember([state.memory])
         collapsed = 0
         if effort.degenerate:
-            collapsed = recover(body, solver, x_before, now, pins.is_free, dt)
-        count_time(now.memory, collapsed, dt)
-        state.x, state.v, state.memory = now.x, now.v, now.memory
+            collapsed = recover(body, solver, x_before, state, pins.is_free, dt)
+        count_time(state.memory, collapsed, dt)
         self.spent.newton_iterations += effort.newton_iterations
         self.spent.linear_iterations += effort.linear_iterations
         return memory
 
-    def _apply_events(self, now: State, start: float, end: float) -> None:
+    def _apply_events(self, state: State, start: float, end: float) -> None:
         """One-shot changes between two times [s]; elements that they collapse are followed."""
-        before = now.x.copy()
-        apply_events(self.body.loads, start, end, now.x, now.v, self.body.mass)
-        if not np.array_equal(now.x, before):
-            follow_degeneration(self.body, before, now.x, 0.0, now.memory)
+        before = state.x.copy()
+        apply_events(self.body.loads, start, end, state.x, state.v, self.body.mass)
+        if not np.array_equal(state.x, before):
+            follow_degeneration(self.body, before, state.x, 0.0, state.memory)
 
     def _solve(
-        self, now: State, increment: Increment, memory, colliders, dt
+        self, state: State, increment: Increment, memory, colliders, dt
     ) -> tuple[Effort, ContactMemory]:
         """Displacements, in the solver; what they cost, and what the contacts remember."""
         if self.finder is None:
-            return self.solver.solve(increment, [now.memory], NO_CONTACTS), NO_MEMORY
-        finder, x = self.finder, now.x
+            return self.solver.solve(increment, [state.memory], NO_CONTACTS), NO_MEMORY
+        finder, x = self.finder, state.x
         began = perf_counter()
         found = finder.find(x, x + increment.guess, colliders)
         self.spent.contact_seconds += perf_counter() - began
         for _ in range(MOST_TRIES):
             found = finder.on_their_side(found, memory, colliders)
-            rows = finder.rows(found, memory, now.v, dt)
-            effort = self.solver.solve(increment, [now.memory], rows)
+            rows = finder.rows(found, memory, state.v, dt)
+            effort = self.solver.solve(increment, [state.memory], rows)
             began = perf_counter()
             more = finder.missed(x, x + self.solver.u, colliders, found)
             self.spent.contact_seconds += perf_counter() - began
