@@ -1,9 +1,10 @@
 """One way to compile a kernel, and a safe place to keep what was compiled.
 
 Numba's on-disk cache does not notice a change in a helper that lives in another file, so the cache folder is named
-after a digest of every `*_kernels.py` of the packages that lie beside this one, and of `lattice.py`, whose tables are
-frozen into them. It goes under NUMBA_CACHE_DIR if the
-user set one, else under the user's cache folder, else (read-only home) under the temporary folder.
+after a digest of every `*_kernels.py` of the packages that lie beside this one, and of the tables that are frozen into
+them: `lattice.py`, and the tables of families in the `__init__.py` of their chapters, whose order numbers the members.
+It goes under NUMBA_CACHE_DIR if the user set one, else under the user's cache folder, else (read-only home) under the
+temporary folder.
 """
 
 import hashlib
@@ -18,6 +19,7 @@ from numba.experimental import structref
 from numba.extending import models, register_model
 
 PACKAGES = ("toolkit", "sim")
+FROZEN = ("*_kernels.py", "lattice.py", "__init__.py")
 COMPILING = "compiling, first run only"  # what progress says meanwhile
 
 
@@ -26,8 +28,8 @@ def kernel_digest() -> str:
     root = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256(f"{sys.version_info[:2]} {numba.__version__}".encode())
     for package in PACKAGES:
-        sources = [*(root / package).rglob("*_kernels.py"), *(root / package).rglob("lattice.py")]
-        for path in sorted(sources):
+        sources = [(root / package).rglob(name) for name in FROZEN]
+        for path in sorted(path for found in sources for path in found):
             digest.update(path.relative_to(root).as_posix().encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

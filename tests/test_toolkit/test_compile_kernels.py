@@ -48,10 +48,14 @@ def test_the_digest_is_the_same_wherever_the_package_lies(copy, monkeypatch):
 
 
 def test_the_digest_follows_tables_that_are_frozen_into_kernels(copy):
-    before = kernel_digest()
-    path = copy / "toolkit" / "cage" / "lattice.py"
-    path.write_bytes(path.read_bytes() + b"\n# changed\n")
-    assert kernel_digest() != before
+    """Also those of families, in whose order kernels number their members."""
+    chapter = copy / "sim" / "materials"
+    chapter.mkdir(parents=True)
+    (chapter / "__init__.py").write_text("LAWS = (A, B)\n")
+    for path in (copy / "toolkit" / "cage" / "lattice.py", chapter / "__init__.py"):
+        before = kernel_digest()
+        path.write_bytes(path.read_bytes() + b"\n# changed\n")
+        assert kernel_digest() != before
 
 
 def test_numbas_own_cache_setting_is_respected(tmp_path, monkeypatch):
