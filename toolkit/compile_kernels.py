@@ -95,17 +95,25 @@ CALLED = []
 """What `njit_called` makes, which types hold weakly. Held by the functions it would get into the keys of the cache."""
 
 
-def njit_called(function):
+def njit_called(function, **options):
     """`njit` for a function that only kernels call: compiled with the first one that does, without a door from Python.
 
     The door takes about half of the time that compiling a small function takes. Called from Python it is Python.
     """
-    doorless = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    doorless = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
     # Not `register_jitable`, which compiles a function twice: for kernels with a door, and for those without.
     compiled = numba.njit(error_model="numpy", **doorless)(function)
     CALLED.append(compiled)
     infer_global(function, CalledType(compiled))
     return function
+
+
+def njit_forwarding(function):
+    """`njit_called` for a function that does little but call another one: its code is put where it is called.
+
+    Matrices are passed value by value, so each call in between would copy some thirty numbers.
+    """
+    return njit_called(function, forceinline=True)
 
 
 def njit_borrowing(function):

@@ -234,25 +234,26 @@ def contact_block(t, c):
 def add_contact_products(t, p, out):
     """out += sum J^T B J p, for flat arrays (3n,)."""
     rows, weights, normal = t.rows, t.weights, t.normal
+    stiffness, slip_stiffness, is_active = t.stiffness, t.slip_stiffness, t.is_active
     for c in range(rows.shape[0]):
-        grip = t.slip_stiffness[c]
-        if not (t.is_active[c] or grip > 0.0):
+        grip = slip_stiffness[c]
+        if not (is_active[c] or grip > 0.0):
             continue
         dx = dy = dz = 0.0
         for a in range(rows.shape[1]):
-            i, w = 3 * rows[c, a], weights[c, a]
+            i, w = np.uint64(3 * rows[c, a]), weights[c, a]
             dx += w * p[i]
-            dy += w * p[i + 1]
-            dz += w * p[i + 2]
+            dy += w * p[i + np.uint64(1)]
+            dz += w * p[i + np.uint64(2)]
         nx, ny, nz = normal[c, 0], normal[c, 1], normal[c, 2]
-        k = (t.stiffness[c] if t.is_active[c] else 0.0) - grip
+        k = (stiffness[c] if is_active[c] else 0.0) - grip
         along = k * (nx * dx + ny * dy + nz * dz)
         fx, fy, fz = grip * dx + along * nx, grip * dy + along * ny, grip * dz + along * nz
         for a in range(rows.shape[1]):
-            i, w = 3 * rows[c, a], weights[c, a]
+            i, w = np.uint64(3 * rows[c, a]), weights[c, a]
             out[i] += w * fx
-            out[i + 1] += w * fy
-            out[i + 2] += w * fz
+            out[i + np.uint64(1)] += w * fy
+            out[i + np.uint64(2)] += w * fz
 
 
 @njit_called

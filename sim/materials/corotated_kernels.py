@@ -1,6 +1,6 @@
 """Linear co-rotated elasticity on one deformation gradient."""
 
-from jellycage.toolkit.compile_kernels import njit_called
+from jellycage.toolkit.compile_kernels import njit_called, njit_forwarding
 
 PARAMETERS = ("mu [Pa]", "lambda [Pa]")
 NEEDS_ROTATION = True
@@ -47,7 +47,7 @@ def lame(p):
     return p[0], p[1]
 
 
-@njit_called
+@njit_forwarding
 def frame_strain(f, r):
     """tr(e) and the mean of |e_ii|, which the differentials of `elasticity` weigh their parts by."""
     e00 = r[0] * f[0] + r[3] * f[3] + r[6] * f[6] - 1.0

@@ -15,7 +15,7 @@ from jellycage.sim.materials.neo_hookean_kernels import stable_parameters
 from jellycage.sim.maths.choice_kernels import chosen
 from jellycage.sim.maths.matrix3_kernels import projected_symmetric
 from jellycage.sim.rotations.svd_kernels import svd, svd_rotation
-from jellycage.toolkit.compile_kernels import njit, njit_as, njit_called
+from jellycage.toolkit.compile_kernels import njit, njit_as, njit_called, njit_forwarding
 
 KERNELS = tuple(law.kernels for law in LAWS)
 NEEDS_ROTATION = tuple(kernels.NEEDS_ROTATION for kernels in KERNELS)
@@ -35,14 +35,14 @@ def row_reader(width):
     """The function that gives row e of a table (e, width) as a tuple."""
     if width == 1:
 
-        @njit_as("row_1", njit_called)
+        @njit_as("row_1", njit_forwarding)
         def read(table, e):
             return (table[e, 0],)
 
     else:
         others = row_reader(width - 1)
 
-        @njit_as(f"row_{width}", njit_called)
+        @njit_as(f"row_{width}", njit_forwarding)
         def read(table, e):
             return others(table, e) + (table[e, width - 1],)
 
@@ -57,13 +57,13 @@ LINEAR_PADDING = (0.0,) * (WIDTH - len(corotated_kernels.PARAMETERS))
 STABLE_PADDING = (0.0,) * (WIDTH - len(neo_hookean_kernels.PARAMETERS))
 
 
-@njit_called
+@njit_forwarding
 def linear_row(mu, lam):
     """The parameter row of a co-rotated material with Lamé parameters [Pa]."""
     return (mu, lam) + LINEAR_PADDING
 
 
-@njit_called
+@njit_forwarding
 def stable_row(mu, lam):
     """The parameter row of a neo-Hookean material with Lamé parameters [Pa]."""
     return stable_parameters(mu, lam) + STABLE_PADDING

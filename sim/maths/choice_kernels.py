@@ -1,6 +1,6 @@
 """One function that finds a member of a family by its number."""
 
-from jellycage.toolkit.compile_kernels import njit_as, njit_called
+from jellycage.toolkit.compile_kernels import njit_as, njit_forwarding
 
 
 def chosen(functions, name, first=0):
@@ -11,14 +11,14 @@ def chosen(functions, name, first=0):
     function, others = functions[0], functions[1:]
     if all(other is function for other in others):
 
-        @njit_as(f"{name}_{first}", njit_called)
+        @njit_as(f"{name}_{first}", njit_forwarding)
         def choose(number, *arguments):
             return function(*arguments)
 
     else:
         rest = chosen(others, name, first + 1)
 
-        @njit_as(f"{name}_{first}", njit_called)
+        @njit_as(f"{name}_{first}", njit_forwarding)
         def choose(number, *arguments):
             if number == first:
                 return function(*arguments)

@@ -3,13 +3,13 @@
 from jellycage.sim.maths.matrix3_kernels import determinant
 from jellycage.sim.rotations.polar_kernels import polar_rotation
 from jellycage.sim.rotations.svd_kernels import svd_rotation
-from jellycage.toolkit.compile_kernels import njit_called
+from jellycage.toolkit.compile_kernels import njit_forwarding
 
 FOLLOWS_COLLAPSE = False
 ALPHA = 0.1  # an element below this fraction of its rest volume is degenerate
 
 
-@njit_called
+@njit_forwarding
 def rotation(f, w, x, y, z):
     """The rotation of f as matrix and quaternion, given the quaternion that it had before."""
     if determinant(f) <= ALPHA:

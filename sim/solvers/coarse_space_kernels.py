@@ -140,14 +140,17 @@ def add_coarse(space, fixed, r, out_z):
     # C, block by block.
     for i in range(coarse.shape[0]):
         coarse_out[i] = 0.0
-    o = np.uint64(0)
+    o = 0
     for body in range(start.shape[0] - 1):
-        first, last = np.uint64(start[body]), np.uint64(start[body + 1])
-        for j in range(first, last):
-            c = coarse[j]
-            for i in range(first, last):
-                coarse_out[i] += inverse[o + i - first] * c
-            o += last - first
+        first, last = start[body], start[body + 1]
+        size = last - first
+        given, found = coarse[first:last], coarse_out[first:last]
+        block = inverse[o : o + size * size].reshape(size, size)
+        for j in range(given.shape[0]):
+            c = given[j]
+            for i in range(given.shape[0]):
+                found[i] += block[j, i] * c
+        o += size * size
     # Back to the world and out to the nodes.
     for g in range(turn.shape[0]):
         t = turn[g]
