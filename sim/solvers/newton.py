@@ -167,9 +167,13 @@ class Newton:
             yield memory, self.tet_points if body.corner_count == 4 else self.hex_points, own
 
     def _read(self, memories):
+        """Take over the memories; forces that belong to others are forgotten."""
         for memory, points, own in self._members(memories):
             for name in POINT_MEMORY:
-                getattr(points, name)[own] = memory[name]
+                held = getattr(points, name)[own]
+                if not np.array_equal(held, memory[name]):
+                    held[...] = memory[name]
+                    self.solution.elastic_x[:] = np.nan
 
     def _prepare(self, increment):
         """A coarse space for these weights and pins, unless it is there already."""

@@ -213,3 +213,17 @@ def test_ragdolls_enter_at_times_from_the_start_on(shots, entering):
         sim.SettingsError, match="entering: expected a time from 0 on for each of 2"
     ):
         sim.Scene(ragdolls=shots["ragdolls"].scene.ragdolls, entering=entering)
+
+
+def test_states_that_differ_in_memory_alone_do_not_share_forces(tmp_path):
+    shot = shot_of(tmp_path, document(tmp_path, body={"material": {"law": "corotated"}}))
+    stepper, state = shot.stepper(), shot.stepper().start()
+    other = state.copy()
+    other.soft[0].memory["collapse_pair"][:] = 4  # held in a frame that is turned
+    other.soft[0].memory["rotation"][:] = [0.8, 0.0, 0.6, 0.0]
+    alone = other.copy()
+    # The first one leaves its forces behind, at the place where the second one starts.
+    stepper.bodies[0].solver.evaluate(state.soft[0].x, [state.soft[0].memory])
+    stepper.step(other)
+    shot.stepper().step(alone)
+    assert state_bits(other) == state_bits(alone)
