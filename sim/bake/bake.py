@@ -158,7 +158,9 @@ class _Run:
         rigid = self.stepper.rigid
         try:
             self.state.restore(arrays)
-            if rigid is not None:
+            if rigid is not None and rigid.has_begun(self.state.time):
+                if not self.state.rigid:
+                    raise KeyError("rigid")
                 rigid.world_at(self.state.time, self.state.rigid)
         except (KeyError, TypeError, ValueError) as error:
             path = self.cache.folder / CHECKPOINT

@@ -33,9 +33,13 @@ class RigidPart:
         order = sorted(range(len(entering)), key=entering.__getitem__)
         return tuple(number for number in order if entering[number] <= time + 0.5 / self.fps)
 
+    def has_begun(self, time: float) -> bool:
+        """Whether anything is in the world at a time [s]."""
+        return self.start <= time + 0.5 / self.fps
+
     def world_at(self, time: float, memory: Memory) -> RigidWorld | None:
         """The world at a time [s] as its memory has it, or as it begins if there is none; None before its start."""
-        if self.start > time + 0.5 / self.fps:
+        if not self.has_begun(time):
             return None
         entered = self.entered(time)
         if not memory:

@@ -29,7 +29,7 @@ from tiny_shots import (
 from jellycage.sim.bake.bake import bake
 from jellycage.sim.bake.cache import open_cache
 from jellycage.sim.cli import main
-from jellycage.sim.errors import Cancelled, SceneError, SettingsError
+from jellycage.sim.errors import CacheError, Cancelled, SceneError, SettingsError
 from jellycage.sim.export.mdd import read_mdd
 from jellycage.sim.export.pc2 import read_pc2
 from jellycage.sim.ragdoll.character_file import read_character
@@ -526,3 +526,20 @@ def test_a_motion_that_could_not_be_written_stops_the_bake_before_it_begins(tmp_
     result = run("bake", scene, "-o", tmp_path / "a.abc", "--progress", "none")
     assert result.exit_code == 5 and "no such folder" in result.stderr
     assert not (tmp_path / "a.bake").exists()
+
+
+def test_a_checkpoint_that_lost_its_rigid_bodies_is_refused(tmp_path):
+    content = {"frames": [1, 8], "rigid": [{**BOX, "location": [0, 0, 1]}], "collider": [FLOOR]}
+    shot, place = shot_of(tmp_path, content), tmp_path / "bake"
+    steps = count()
+    with pytest.raises(Cancelled):
+        bake(shot, place, is_cancelled=lambda: next(steps) > 20)
+    cache = open_cache(place)
+    frame, arrays = cache.read_checkpoint()
+    assert frame < 8
+    kept = {name: array for name, array in arrays.items() if not name.startswith("rigid.")}
+    cache.write_checkpoint(frame, kept)
+    with pytest.raises(CacheError, match="does not fit this scene"):
+        bake(shot, place, resume=True)
+    cache.write_checkpoint(frame, arrays)
+    assert bake(shot, place, resume=True).baked == 8 - frame
