@@ -31,17 +31,10 @@ PUSH_OUT = 0.5  # sizes per second at which a body that starts inside a collider
 class ContactFinder:
     """Finds the contacts of one body with colliders; what does not change from step to step is worked out once.
 
-    first_feature: how many features the bodies before it have; others: features of all bodies and colliders.
+    Its features, and those of the colliders, are numbered as in a scene of this body alone until `number_features`.
     """
 
-    def __init__(
-        self,
-        body: SoftBody,
-        colliders: tuple[Collider, ...],
-        *,
-        first_feature: int = 0,
-        surface_features: int | None = None,
-    ):
+    def __init__(self, body: SoftBody, colliders: tuple[Collider, ...]):
         self.body, self.colliders = body, colliders
         self.points = contact_points(body)
         self.mass = self.points.effective_mass(body.mass)
@@ -51,9 +44,12 @@ class ContactFinder:
             TOLERANCE * body.size, THIN * np.array([c.thickness for c in colliders])
         )
         self.least_mass = LIGHT * float(self.mass.mean())
-        self.first_feature = first_feature
-        self.first_collider = len(self.points) if surface_features is None else surface_features
+        self.number_features(0, len(self.points))
         self.room = 64
+
+    def number_features(self, first: int, first_collider: int) -> None:
+        """Number its own features from `first` on among those of a scene, and the colliders from another number on."""
+        self.first_feature, self.first_collider = first, first_collider
 
     def find(self, x, x_ahead, colliders: ColliderArrays) -> Candidates:
         """Points that meet a collider on the way from x to x_ahead, shapes (n, 3)."""

@@ -111,7 +111,7 @@ class Stepper:
         finders = [body.finder for body in self.bodies if body.finder is not None]
         counts = [len(finder.points) for finder in finders]
         for finder, end, count in zip(finders, np.cumsum(counts), counts, strict=True):
-            finder.first_feature, finder.first_collider = int(end) - count, sum(counts)
+            finder.number_features(int(end) - count, sum(counts))
 
 
 class SoftStepper:

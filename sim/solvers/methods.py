@@ -16,5 +16,6 @@ INTEGRATORS = {"implicit_euler": ImplicitEuler}
 def chosen(table: dict, name: str):
     """The member of a table that has a name."""
     if name not in table:
-        raise SettingsError(f"solver: expected one of {', '.join(table)}, got {name!r}")
+        what = "method" if table is SOLVERS else "integrator"
+        raise SettingsError(f"{what}: expected one of {', '.join(table)}, got {name!r}")
     return table[name]
