@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from jellycage.sim.contact.candidates import Candidates, joined
 from jellycage.sim.contact.contact_points import contact_points
 from jellycage.sim.contact.finder_kernels import PlanesMet, find_planes
-from jellycage.sim.contact.memory import ContactMemory
+from jellycage.sim.contact.memory import NO_MEMORY, ContactMemory
 from jellycage.sim.contact.response_kernels import ContactRows
 from jellycage.sim.contact.rows import NO_CONTACTS, new_rows
 from jellycage.sim.shapes.colliders import Collider, ColliderArrays
@@ -72,7 +72,7 @@ class ContactFinder:
         total = self.first_collider + len(self.colliders)
         return Candidates(
             key=(self.first_feature + met.point) * total + self.first_collider + met.collider,
-            feature=np.stack([met.point, met.collider], axis=1),
+            feature=np.array([met.point, met.collider]).T,
             rows=self.points.nodes[met.point],
             weights=self.points.weights[met.point],
             normal=met.normal,
@@ -84,10 +84,11 @@ class ContactFinder:
     def missed(self, x, x_after, colliders, found: Candidates) -> Candidates | None:
         """What was found and, in addition, points that ended up inside a collider without being candidates."""
         again = self.find(x, x_after, colliders)
-        is_new = ~np.isin(again.key, found.key)
         # Shallow ones can wait for the next step, which pushes them out.
-        gap = again.gap + (again.normal * again.moved(x_after - x)).sum(axis=1)
-        is_new &= gap < -MARGIN * self.body.size
+        gap = again.gap + dots(again.normal, again.moved(x_after - x))
+        is_new = gap < -MARGIN * self.body.size
+        if is_new.any():
+            is_new &= ~np.isin(again.key, found.key)
         return joined(found, again, is_new) if is_new.any() else None
 
     def on_their_side(
@@ -95,17 +96,19 @@ class ContactFinder:
     ) -> Candidates:
         """The same with points that were pressed so deep that the other side is nearer back in their old plane."""
         row, known = memory.known(found.key)
+        if not len(known):
+            return found
         turn = colliders.after[found.feature[known, 1], :9].reshape(-1, 3, 3)
         local, offset = memory.plane[row, :3], memory.plane[row, 3]
         normal = np.einsum("cij,cj->ci", turn, local)
-        at_start = (local * found.anchor[known]).sum(axis=1) - offset
-        is_lost = (normal * found.normal[known]).sum(axis=1) < SAME_SIDE
+        at_start = dots(local, found.anchor[known]) - offset
+        is_lost = dots(normal, found.normal[known]) < SAME_SIDE
         is_lost &= at_start < 0.0
         if not is_lost.any():
             return found
         normals, gap, lost = found.normal.copy(), found.gap.copy(), known[is_lost]
         normals[lost] = normal[is_lost]
-        carried = (normal[is_lost] * found.carried[lost]).sum(axis=1)
+        carried = dots(normal[is_lost], found.carried[lost])
         gap[lost] = at_start[is_lost] - carried
         return found._replace(normal=normals, gap=gap)
 
@@ -115,7 +118,7 @@ class ContactFinder:
         if not len(point):
             return NO_CONTACTS
         normal, carried = found.normal, found.carried
-        along = (carried * normal).sum(axis=1)
+        along = dots(carried, normal)
         at_start = found.gap + along
         gap = found.gap - np.minimum(at_start + PUSH_OUT * self.body.size * dt, 0.0)
         if self.restitution.any():
@@ -128,7 +131,7 @@ class ContactFinder:
         slip = -carried
         row, known = memory.known(found.key)
         slip[known] += memory.drag[row] / stiffness[known, None]
-        slip -= (slip * normal).sum(axis=1)[:, None] * normal
+        slip -= dots(slip, normal)[:, None] * normal
         return new_rows(
             rows=found.rows,
             weights=found.weights,
@@ -142,7 +145,7 @@ class ContactFinder:
 
     def _bounced(self, found: Candidates, gap, along, v, dt: float) -> NDArray[np.float64]:
         """Gaps of planes, raised where a point arrives fast, so that the step ends with it on its way back."""
-        moved = (found.moved(v) * found.normal).sum(axis=1) * dt
+        moved = dots(found.moved(v), found.normal) * dt
         back = self.restitution[found.feature[:, 1]] * (along - moved)
         is_hit = (found.gap + moved < 0.0) & (back > RESTING * dt * dt)
         return np.where(is_hit, np.minimum(-along - back, gap), gap)
@@ -152,17 +155,24 @@ class ContactFinder:
     ) -> ContactMemory:
         """What the pressed contacts are after a step with displacements u (n, 3)."""
         pressed = np.flatnonzero(rows.pressure > 0.0)
+        if not len(pressed):
+            return NO_MEMORY
         pressed = pressed[np.argsort(found.key[pressed], kind="stable")]
         moved = np.einsum("pa,pai->pi", rows.weights[pressed], u[rows.rows[pressed]])
         normal = rows.normal[pressed]
-        slip = rows.slip[pressed] + moved - (moved * normal).sum(axis=1)[:, None] * normal
+        slip = rows.slip[pressed] + moved - dots(moved, normal)[:, None] * normal
         turn = colliders.after[found.feature[pressed, 1], :9].reshape(-1, 3, 3)
         local = np.einsum("cji,cj->ci", turn, normal)
-        at_start = found.gap[pressed] + (found.carried[pressed] * normal).sum(axis=1)
-        offset = (local * found.anchor[pressed]).sum(axis=1) - at_start
+        at_start = found.gap[pressed] + dots(found.carried[pressed], normal)
+        offset = dots(local, found.anchor[pressed]) - at_start
         # What friction lets the bristle keep of its stiffness is the drag.
         return ContactMemory(
             key=found.key[pressed],
             drag=rows.slip_stiffness[pressed, None] * slip,
             plane=np.concatenate([local, offset[:, None]], axis=1),
         )
+
+
+def dots(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Dot products of the rows of two arrays (c, 3), shape (c,)."""
+    return np.einsum("ci,ci->c", a, b)

@@ -95,7 +95,9 @@ class Stepper:
 
     def _step_bodies(self, state: SceneState, substep: int) -> None:
         dt, end = self.dt, state.time + self.dt
-        colliders = collider_arrays(self.scene.colliders, state.time, end)
+        colliders = None
+        if self.scene.colliders:
+            colliders = collider_arrays(self.scene.colliders, state.time, end)
         memories = []
         for number, (body, soft) in enumerate(zip(self.bodies, state.soft, strict=True)):
             try:
@@ -130,7 +132,7 @@ class SoftStepper:
         self,
         state: State,
         memory: ContactMemory,
-        colliders: ColliderArrays,
+        colliders: ColliderArrays | None,
         start: float,
         end: float,
         dt: float,

@@ -1,7 +1,7 @@
 """Newton's method on the increments of a system; `problem_kernels` says what is lowered."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from jellycage.sim.soft.system import System
 from jellycage.sim.solvers.coarse_space import coarse_space
 from jellycage.sim.solvers.coarse_space_kernels import CoarseSpace
 from jellycage.sim.solvers.conjugate_gradients_kernels import Matrix
-from jellycage.sim.solvers.newton_kernels import NewtonLimits, minimise
+from jellycage.sim.solvers.newton_kernels import NewtonLimits, minimise, take_over
 from jellycage.sim.solvers.problem_kernels import (
     Increment,
     Problem,
@@ -27,8 +27,7 @@ from jellycage.sim.solvers.problem_kernels import (
 from jellycage.sim.solvers.settings import SolverSettings
 
 
-@dataclass(frozen=True)
-class Effort:
+class Effort(NamedTuple):
     """What a step cost and how it ended."""
 
     newton_iterations: int
@@ -54,6 +53,9 @@ class Newton:
         n = int(system.row_start[-1])
         blocks = 9 * int(system.block_start[-1])
         self.tet_points, self.hex_points = _points(system.tets), _points(system.hexes)
+        self.held = [
+            self._held(body, own) for body, own in zip(system.members, system.points, strict=True)
+        ]
         self.matrix = Matrix(system.start, system.column, np.zeros(blocks))
         self.limits = NewtonLimits(
             newton_iterations=settings.newton_iterations,
@@ -138,8 +140,8 @@ class Newton:
 
     def remember(self, memories: Sequence[Memory]) -> None:
         """Keep what was found out about the members: the rotations of their points."""
-        for memory, points, own in self._members(memories):
-            memory["rotation"][:] = points.rotation[own]
+        for memory, (rotation, _, _) in zip(memories, self.held, strict=True):
+            memory["rotation"][:] = rotation
 
     def evaluate(self, x: NDArray[np.float64], memories: Sequence[Memory]) -> None:
         """Elastic energy and forces at positions x (n, 3), kept for the step that starts there."""
@@ -159,21 +161,16 @@ class Newton:
         )
         self.remember(memories)
 
-    def _members(self, memories):
-        """(memory, quadrature points of its kind, which of them) of each member."""
-        for body, memory, own in zip(
-            self.system.members, memories, self.system.points, strict=True
-        ):
-            yield memory, self.tet_points if body.corner_count == 4 else self.hex_points, own
+    def _held(self, body, own):
+        """What POINT_MEMORY names of a member, as views of the quadrature points of its kind."""
+        points = self.tet_points if body.corner_count == 4 else self.hex_points
+        return tuple(getattr(points, name)[own] for name in POINT_MEMORY)
 
     def _read(self, memories):
         """Take over the memories; forces that belong to others are forgotten."""
-        for memory, points, own in self._members(memories):
-            for name in POINT_MEMORY:
-                held = getattr(points, name)[own]
-                if not np.array_equal(held, memory[name]):
-                    held[...] = memory[name]
-                    self.solution.elastic_x[:] = np.nan
+        for memory, held in zip(memories, self.held, strict=True):
+            if take_over(*(memory[name] for name in POINT_MEMORY), *held):
+                self.solution.elastic_x[:] = np.nan
 
     def _prepare(self, increment):
         """A coarse space for these weights and pins, unless it is there already."""

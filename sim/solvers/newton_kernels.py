@@ -303,3 +303,17 @@ def minimise(problem, limits):
     else:
         balance_parts(problem)
     return newton, linear, is_converged, shortest
+
+
+@njit
+def take_over(rotation, collapse_pair, degenerate_time, out_rotation, out_pair, out_time):
+    """Copy what is remembered of quadrature points; says whether any of it differs from what was there."""
+    differs = False
+    for q in range(rotation.shape[0]):
+        for i in range(4):
+            differs = differs or out_rotation[q, i] != rotation[q, i]
+            out_rotation[q, i] = rotation[q, i]
+        differs = differs or out_pair[q] != collapse_pair[q]
+        differs = differs or out_time[q] != degenerate_time[q]
+        out_pair[q], out_time[q] = collapse_pair[q], degenerate_time[q]
+    return differs
