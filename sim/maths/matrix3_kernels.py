@@ -172,12 +172,14 @@ def column_products(m, i, j):
 @njit_called
 def projected_symmetric(a00, a11, a22, a01, a02, a12):
     """The symmetric matrix with its negative eigenvalues set to zero, in the same six numbers."""
+    # Sylvester: leading minors above zero, so there is nothing to project.
     minor = a00 * a11 - a01 * a01
     if a00 > 0.0 and minor > 0.0:
         det = a22 * minor - a00 * a12 * a12 - a11 * a02 * a02 + 2.0 * a01 * a02 * a12
         if det > 0.0:
             return a00, a11, a22, a01, a02, a12
     v = IDENTITY
+    # Cyclic Jacobi rotations, one per pair of axes and sweep.
     for _ in range(12):
         off = a01 * a01 + a02 * a02 + a12 * a12
         if off <= 1e-30 * (a00 * a00 + a11 * a11 + a22 * a22):

@@ -50,6 +50,7 @@ def degeneration_kernel(corners, gradient):
             e = q // points
             f = gradient(x_to, elements, g, e, q)
             det = determinant(f)
+            # Sound again: forgotten once the time that it was degenerate has been made up for.
             if det > ALPHA:
                 if det > SOUND:
                     out_time[q] -= RELEASE * dt
@@ -60,12 +61,14 @@ def degeneration_kernel(corners, gradient):
             else:
                 collapsed += 1
                 out_time[q] += dt
+            # Newly collapsed: which pair of features passed through each other, sec. 4.4.1.
             if out_pair[q] == 0:
                 before = gradient(x_from, elements, g, e, q)
                 out_pair[q] = collapse_pair(before, f, g, q, corners)
             pair = out_pair[q] % SHRUNK
             out_pair[q] = pair + SHRUNK if squared_size(cofactor(f)) < THIN else pair
             gx, gy, gz = pair_gradient(g, q, corners, pair)
+            # The rotation of the element as if it were not collapsed, sec. 4.4.2.
             is_defined, virtual = undegenerate(f, gx, gy, gz)
             if is_defined:
                 _, w, i, j, k = polar_rotation(

@@ -142,6 +142,7 @@ def stiffness_kernel(corners, gradient):
         (a00, a11, a22, a01, a02, a12), (p01, p02, p12), (q01, q02, q12) = stretch_modes(
             law, s[0], s[1], s[2], p, True
         )
+        # In the frames of the SVD a gradient is W^T g, and the block of two corners has these nine entries.
         ut, wt = transposed(u), transposed(w)
         for a in range(corners):
             i0, i1, i2 = times(wt, g[q, a, 0], g[q, a, 1], g[q, a, 2])
@@ -183,6 +184,7 @@ def stiffness_kernel(corners, gradient):
             p = parameter_row(parameters, e)
             way, factor = treatment(law, pair[q], time[q])
             is_framed = way == AS_MATERIAL and law == COROTATED and differential != PROJECTED
+            # Co-rotated, and what DAPD treats so: no SVD is needed.
             if is_framed or way == IN_FRAME:
                 r = matrix_of(rotation[q, 0], rotation[q, 1], rotation[q, 2], rotation[q, 3])
                 mu, lam = lame(law, p)

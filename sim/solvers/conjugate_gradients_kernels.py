@@ -33,6 +33,7 @@ def multiply(start, column, blocks, x, out):
         i = np.uint64(3 * row)
         x0, x1, x2 = x[i], x[i + np.uint64(1)], x[i + np.uint64(2)]
         s0 = s1 = s2 = 0.0
+        # Unsigned indices: numba then leaves out the test for negative ones.
         first = np.uint64(start[row])
         o = np.uint64(9) * first
         s0 = blocks[o] * x0 + blocks[o + np.uint64(1)] * x1 + blocks[o + np.uint64(2)] * x2
@@ -46,6 +47,7 @@ def multiply(start, column, blocks, x, out):
             + blocks[o + np.uint64(7)] * x1
             + blocks[o + np.uint64(8)] * x2
         )
+        # Blocks above the diagonal act twice, as they are and transposed.
         for slot in range(first + np.uint64(1), np.uint64(start[row + np.uint64(1)])):
             o = np.uint64(9) * np.uint64(slot)
             j = np.uint64(3) * np.uint64(column[slot])

@@ -199,6 +199,7 @@ def solve_for_direction(problem, limits, floor):
     direction, u = scratch.direction.reshape(-1), problem.solution.u
     total, norm = 0, 0.0
     for number in range(MOST_PASSES):
+        # Springs in the place of contacts, as the pass before left them, enter force and preconditioner.
         b = scratch.force
         if contacts.gap.shape[0]:
             b = scratch.model_force
@@ -226,6 +227,7 @@ def solve_for_direction(problem, limits, floor):
             damp_pass(problem)
         if contacts.gap.shape[0] == 0:
             break
+        # What do the contacts really do there? If the same, only planes that are still too deep are raised.
         copy(scratch.direction, scratch.before)
         add(u, scratch.direction, scratch.trial)
         if update_active_set(contacts, scratch.trial):

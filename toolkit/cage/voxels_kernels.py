@@ -160,6 +160,7 @@ def find_pierces(points, forms, floors, faces, shape, out_edge, out_r, out_face,
     for t in range(faces.shape[0]):
         v0, v1, v2 = faces[t, 0], faces[t, 1], faces[t, 2]
         for d in range(9):
+            # Lines of a direction are where the linear forms p and q are whole: those between the corners may meet it.
             p, q = LINE_FORMS[d, 0], LINE_FORMS[d, 1]
             p_low = min(floors[v0, p], floors[v1, p], floors[v2, p])
             p_high = max(floors[v0, p], floors[v1, p], floors[v2, p])
@@ -174,12 +175,14 @@ def find_pierces(points, forms, floors, faces, shape, out_edge, out_r, out_face,
             axis = LINE_AXIS[d]
             for a in range(p_low + 1, p_high + 1):
                 for b in range(q_low + 1, q_high + 1):
+                    # Inside if all three edges have it on one side. The two triangles of an edge never agree on it.
                     side = edge_side(p0, q0, p1, q1, a, b, v0 < v1)
                     if edge_side(p1, q1, p2, q2, a, b, v1 < v2) != side:
                         continue
                     if edge_side(p2, q2, p0, q0, a, b, v2 < v0) != side:
                         continue
                     if found < room:
+                        # Where along the line, by the areas opposite to the corners; never outside the triangle.
                         w0 = (p1 - a) * (q2 - b) - (q1 - b) * (p2 - a)
                         w1 = (p2 - a) * (q0 - b) - (q2 - b) * (p0 - a)
                         w2 = (p0 - a) * (q1 - b) - (q0 - b) * (p1 - a)
@@ -257,10 +260,12 @@ def find_visits(
         first = start[t]
         n = 0
         a = faces[t, 0]
+        # The whole triangle is in the tet of its corners.
         if start[t + 1] - first == 1:
             out_tet[first] = vertex_tet[a]
             out_count[t] = 1
             continue
+        # Tets along its edges, each walked in the same sense from both of its triangles,
         for c in range(3):
             u, v = faces[t, c], faces[t, (c + 1) % 3]
             if u > v:
@@ -269,6 +274,7 @@ def find_visits(
             for s in range(steps):
                 out_tet[first + n] = walked[s]
                 n += 1
+        # and around every lattice edge that pierces it.
         while p < pierce_face.shape[0] and pierce_face[p] == t:
             around = ring_tets(pierce_edge[p], shape, ring)
             for c in range(around):

@@ -157,6 +157,7 @@ def cast_with(
     inner = tree.shape[0]
     found = 0
     for r in range(origins.shape[0]):
+        # All hits are kept in rows that grow; of nearest hits the ray has one row.
         limit, row = limits[r], -1
         if keep_all:
             out_start[r] = found
@@ -189,6 +190,7 @@ def cast_with(
                     count += 1
             if start == np.inf:
                 continue
+            # A tet: its patches may bring the limit nearer.
             e = n - inner
             found, limit = cast_in_tet(
                 posed,

@@ -285,6 +285,7 @@ def clip_faces(which, surface, cage, copies, out_polygons, out_corners, out_coun
     for w in range(which.shape[0]):
         face = which[w]
         count = 0
+        # The walk starts in the tets of the corners.
         for c in range(3):
             e = vertex_tet[faces[face, c]]
             is_new = True
@@ -297,6 +298,7 @@ def clip_faces(which, surface, cage, copies, out_polygons, out_corners, out_coun
         while done < count:
             e = todo[done]
             done += 1
+            # One convex polygon per tet that the triangle passes through.
             made = find_corners(face, e, surface, cage, signs, joins, corner)
             if made < 3 or not order_corners(made, joins, signs.depth, at_side, order, side_after):
                 wrong += 1

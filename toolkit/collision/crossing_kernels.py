@@ -143,6 +143,7 @@ def gather_near(mesh, first, last, side, directions, reach, out_near, out_bounds
         low_m, high_m = min(min(a, b), c) - other_margin, max(max(a, b), c) + other_margin
         if low_m > reach[9] or high_m < reach[8]:
             continue
+        # Near in all five: kept, and the common bounds grow.
         out_near[count] = t
         out_bounds[count, 0], out_bounds[count, 1] = low_x, high_x
         out_bounds[count, 2], out_bounds[count, 3] = low_y, high_y
@@ -377,6 +378,7 @@ def cross_tets(posed_a, posed_b, tet_pairs, leaf, out_pairs, out_ends):
     found = 0
     for pair in range(tet_pairs.shape[0]):
         e, f = tet_pairs[pair, 0], tet_pairs[pair, 1]
+        # Bounds along three axes are those of the tets; two more directions are the patches' own.
         prepare_box(nodes_a, tets_a, e, 0, factors, shifts)
         prepare_box(nodes_b, tets_b, f, 1, factors, shifts)
         for p in range(posed_a.tet_patch_start[e], posed_a.tet_patch_start[e + 1]):

@@ -62,6 +62,7 @@ def near_triangle(points, p, vertices, i, j, k, limit, out_weights):
     v = nx * (cy * az - cz * ay) + ny * (cz * ax - cx * az) + nz * (cx * ay - cy * ax)
     w = nx * (ay * bz - az * by) + ny * (az * bx - ax * bz) + nz * (ax * by - ay * bx)
     total, best = u + v + w, np.inf
+    # The foot is inside; of a needle that is not to be trusted, so its sides are looked at as well.
     if u > 0.0 and v > 0.0 and w > 0.0:
         u, v, w = u / total, v / total, w / total
         x, y, z = u * ax + v * bx + w * cx, u * ay + v * by + w * cy, u * az + v * bz + w * cz
@@ -70,6 +71,7 @@ def near_triangle(points, p, vertices, i, j, k, limit, out_weights):
         sides = (ux * ux + uy * uy + uz * uz) * (vx * vx + vy * vy + vz * vz)
         if nx * nx + ny * ny + nz * nz > NEEDLE * sides:
             return best
+    # Otherwise the nearest point is on a side.
     for side in range(3):
         s = segment_share(ax, ay, az, bx, by, bz)
         x, y, z = ax + s * (bx - ax), ay + s * (by - ay), az + s * (bz - az)
@@ -126,6 +128,7 @@ def near_patch(points, p, mesh, first, last, slack, scratch, out_nearest, out_tr
         if away[count] > limit:
             continue
         t, end = todo[count, 0], todo[count, 1]
+        # Every node of the tree is a triangle too.
         i = np.int64(triangles[t, 0]) & mask
         j = np.int64(triangles[t, 1]) & mask
         k = np.int64(triangles[t, 2]) & mask
@@ -178,6 +181,7 @@ def find_nearest(posed, points, out_nearest, out_triangle):
         size = max(abs(x), abs(y), abs(z))
         for k in range(3):
             size = max(size, abs(dops[0, k]), abs(dops[0, AXIS_COUNT + k]))
+        # Bounds are rounded: what is hardly farther than the best is looked at, too.
         slack = ROUNDING * size
         out_nearest[p, 0], out_triangle[p] = np.inf, -1
         todo[0], away[0], count = 0, 0.0, 1
@@ -186,6 +190,7 @@ def find_nearest(posed, points, out_nearest, out_triangle):
             if away[count] > (np.sqrt(out_nearest[p, 0]) + slack) ** 2:
                 continue
             n = todo[count]
+            # A tet: on in the trees of its patches.
             if n >= inner:
                 e = n - inner
                 prepare_box(nodes, tets, e, 0, scratch.factors, scratch.shifts)
@@ -195,6 +200,7 @@ def find_nearest(posed, points, out_nearest, out_triangle):
                         points, p, mesh, first, last, slack, scratch, out_nearest, out_triangle
                     )
                 continue
+            # Both children wait, the nearer one on top.
             left, right = tree[n, 0], tree[n, 1]
             near, far = dop_distance(dops, left, x, y, z), dop_distance(dops, right, x, y, z)
             if far < near:

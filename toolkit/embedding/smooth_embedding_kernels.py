@@ -68,6 +68,7 @@ def find_ways(nodes, is_wanted, link_start, links, reach, size, out_start, out_n
         out_start[a] = found
         if not is_wanted[a]:
             continue
+        # Bellman and Ford with a queue in a ring: nodes whose way became shorter wait to pass it on.
         way[a], touched[0], queue[0] = 0.0, a, a
         touched_count, head, waiting = 1, 0, 1
         while waiting > 0:
@@ -91,6 +92,7 @@ def find_ways(nodes, is_wanted, link_start, links, reach, size, out_start, out_n
                     tail = head + waiting
                     queue[tail if tail < count else tail - count] = j
                     waiting += 1
+        # Every node that was reached is an entry; the ways are reset for the next start.
         for k in range(touched_count):
             i = touched[k]
             if found < out_node.shape[0]:
@@ -156,6 +158,7 @@ def find_sources(
             d2, reach2 = x * x + y * y + z * z, reach[s] * reach[s]
             if d2 >= reach2:
                 continue
+            # How open the source is to this point, then the kernel of the distance.
             q2, weight = d2 / reach2, 0.0
             for c in range(corners):
                 weight += weights[v, c] * source_open[s, c]
@@ -324,6 +327,7 @@ def blend_elements(points, order, cage, start, source, weight, out_start, out_no
                     near_count += 1
                 g = gradients[e, c]
                 sums[i] += share * (1.0 / corners + g[0] * x + g[1] * y + g[2] * z)
+        # In the order of the nodes, whatever the order of the elements was.
         sort_with(near, spare, near_count)
         out_start[row] = found
         for k in range(near_count):

@@ -54,6 +54,7 @@ def group_edges(faces, vertex_count, out_half_edges, out_direction, out_start, o
         np.zeros(vertex_count + 1, np.int32),
         np.zeros(vertex_count + 1, np.int32),
     )
+    # Count the half-edges of each vertex, as the lower and as the higher one; sums are where their groups start.
     for h in range(m):
         f, k = h // 3, h % 3
         a, b = faces[f, k], faces[f, (k + 1) % 3]
@@ -63,6 +64,7 @@ def group_edges(faces, vertex_count, out_half_edges, out_direction, out_start, o
     for v in range(vertex_count):
         first_low[v + 1] += first_low[v]
         first_high[v + 1] += first_high[v]
+    # Sort by the higher vertex, then by the lower.
     for h in range(m):
         by_high[first_high[high[h]]] = h
         first_high[high[h]] += 1
@@ -70,6 +72,7 @@ def group_edges(faces, vertex_count, out_half_edges, out_direction, out_start, o
         h = by_high[i]
         out_half_edges[first_low[low[h]]] = h
         first_low[low[h]] += 1
+    # Neighbours with the same ends are one edge.
     e = -1
     for i in range(m):
         h = out_half_edges[i]
