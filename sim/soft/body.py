@@ -179,6 +179,17 @@ class SoftBody:
         return frozen(np.bincount(corners.ravel(), weights, len(self.elements.nodes)))
 
     @cached_property
+    def stiffness_scale(self) -> NDArray[np.float64]:
+        """About what each node is held with by its neighbours [N/m], shape (n,): sum of E |grad N|^2 V."""
+        e = self.elements
+        points = len(e.volumes) // len(e.corners)
+        young = np.broadcast_to(self.material.young_modulus, len(e.corners))
+        scale = np.repeat(young, points) * self.solid_volumes
+        share = scale[:, None] * (e.gradients * e.gradients).sum(axis=2)
+        corners = np.repeat(e.corners, points, axis=0)
+        return frozen(np.bincount(corners.ravel(), share.ravel(), len(e.nodes)))
+
+    @cached_property
     def pattern(self) -> MatrixPattern:
         """Which nodes are coupled."""
         return matrix_pattern(self.elements.corners, len(self.elements.nodes))

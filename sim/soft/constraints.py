@@ -14,8 +14,8 @@ one dense S for each; the axes of point pins are such blocks. Dofs that are left
 and what remains of the rows on the other dofs is made orthonormal again: it is empty for pinned nodes, and short
 where many points pin whole elements.
 
-Limitations: time grows with the cube and memory with the square of the dofs in a block, so thousands of nodes that
-embedded pins tie together are too many.
+Limitations: time grows with the cube and memory with the square of the dofs in a block, and rows that nearly determine
+each other make nodes leap. `can_be_met` says which rows are fit for this; the others are springs, see `pin_springs`.
 """
 
 from collections.abc import Sequence
@@ -42,6 +42,7 @@ from jellycage.toolkit.arrays import frozen
 NO_FREEDOM = 1e-8
 """A dof is fixed if the rows let less than this share of its motion through."""
 NEARLY_DEPENDENT = 0.2  # of a unit row: less than this left by the others makes nodes leap five times as far as asked
+MOST_TIED = 64  # dofs that rows may tie together: projecting on more of them costs more than all else in an iteration
 ITERATIONS_PER_DOF = 4
 """Cap of the least-squares iterations; without rounding one per dof would do."""
 
@@ -144,14 +145,22 @@ def joined_projections(parts: Sequence[Projection]) -> Projection:
     )
 
 
-def is_reliable(rows: Rows, node_count: int) -> NDArray[np.bool_]:
-    """Whether each row can be met without moving nodes much further than it asks, shape (r,).
+def can_be_met(rows: Rows, node_count: int) -> NDArray[np.bool_]:
+    """Whether each row can be held exactly, at little cost and without nodes that leap about, shape (r,).
 
-    A row that the others nearly determine, but not quite, could only be met by nodes that leap about; a row that they
-    determine exactly is welcome, and is met halfway if it contradicts them.
+    Rows that share dofs stand or fall together: there must be few dofs, and what the others leave of a row must be much
+    or nothing. One that they determine exactly is welcome, and is met halfway if it contradicts them; one that they
+    nearly determine could only be met by nodes that move much further than it asks.
     """
-    _, _, remainder = _orthonormal_basis(_unit_rows(rows), 3 * node_count, NEARLY_DEPENDENT)
-    return remainder <= 10.0 * DEPENDENT
+    block, first = _blocks(rows, 3 * node_count)
+    size = np.bincount(block)
+    is_small = size[block[first]] <= MOST_TIED
+    small = chosen_rows(_unit_rows(rows), is_small)
+    _, _, remainder = _orthonormal_basis(small, 3 * node_count, NEARLY_DEPENDENT)
+    is_good = np.zeros(len(rows), np.bool_)
+    is_good[is_small] = remainder <= 10.0 * DEPENDENT
+    is_bad = np.bincount(block[first], ~is_good, len(size)) > 0
+    return ~is_bad[block[first]]
 
 
 def prescribed(rows: Rows, wanted: ArrayLike, node_count: int) -> NDArray[np.float64]:
@@ -188,9 +197,8 @@ def _orthonormal_basis(
     """How free each dof is, 0..1, (3n,), orthonormal vectors that span the rows, and what they leave of each, (r,)."""
     if not len(rows):
         return np.ones(dof_count), rows, np.zeros(0)
-    first = rows.dof[rows.start[:-1]]
-    links = (np.ones(len(rows.dof), np.int8), (first[rows.row_of_entries()], rows.dof))
-    blocks, block = connected_components(coo_matrix(links, (dof_count, dof_count)), directed=False)
+    block, first = _blocks(rows, dof_count)
+    blocks = int(block.max()) + 1
     dof_start, block_dof = _grouped(block, blocks)
     row_start, block_row = _grouped(block[first], blocks)
     place = np.empty(dof_count, np.int64)
@@ -215,6 +223,14 @@ def _orthonormal_basis(
     end = basis.start[made]
     vectors = Rows(basis.start[: made + 1], basis.dof[:end].copy(), basis.value[:end].copy())
     return basis.freedom, vectors, basis.remainder
+
+
+def _blocks(rows: Rows, dof_count: int) -> tuple[NDArray, NDArray]:
+    """Block of each dof, (3n,), that rows tie together, and the first dof of each row, (r,)."""
+    first = rows.dof[rows.start[:-1]]
+    links = (np.ones(len(rows.dof), np.int8), (first[rows.row_of_entries()], rows.dof))
+    graph = coo_matrix(links, (dof_count, dof_count))
+    return connected_components(graph, directed=False)[1], first
 
 
 def _grouped(label: NDArray, count: int) -> tuple[NDArray, NDArray]:

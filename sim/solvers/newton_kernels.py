@@ -126,11 +126,14 @@ def balance_parts(problem):
     for p in range(springs.stiffness.shape[0]):
         c, b, k = part[springs.nodes[p, 0]], springs.blocked[p], springs.stiffness[p]
         _, (fx, fy, fz) = pull_of(springs, problem.scratch.x, p)
-        sums[c, 0] -= fx
-        sums[c, 1] -= fy
-        sums[c, 2] -= fz
+        whole = 0.0  # a spring may stand for many points, so that its weights need not sum to 1
+        for a in range(springs.nodes.shape[1]):
+            whole += springs.weights[p, a]
+        sums[c, 0] -= whole * fx
+        sums[c, 1] -= whole * fy
+        sums[c, 2] -= whole * fz
         for m in range(6):
-            sums[c, 3 + m] += k * b[m]
+            sums[c, 3 + m] += whole * whole * k * b[m]
     for t in range(contacts.gap.shape[0]):
         if contacts.is_active[t] or contacts.slip_stiffness[t] > 0.0:
             c, whole = part[contacts.rows[t, 0]], 0.0

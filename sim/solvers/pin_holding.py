@@ -1,6 +1,9 @@
-"""Pins as a solver sees them during one step: hard ones a projection, soft ones springs.
+"""Pins as a solver sees them during one step.
 
-The projection depends only on which points are hard, so it is made once and again when that changes.
+Hard pins are a projection where that is exact and cheap: nodes, and points whose rows leave each other room. Where more
+points are pinned than the cage has freedom, or nearly so, they are springs, stiff against everything that the nodes
+feel: the surface goes where it is asked to as closely as the cage can (least squares), and nothing leaps. Pins below
+full strength are springs of their own rate.
 """
 
 from dataclasses import dataclass, replace
@@ -12,9 +15,9 @@ from jellycage.sim.maths.keyed import Keyed
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.constraints import (
     Projection,
+    can_be_met,
     chosen_rows,
     constraint_rows,
-    is_reliable,
     joined_rows,
     prescribed,
     projection,
@@ -22,10 +25,12 @@ from jellycage.sim.soft.constraints import (
 )
 from jellycage.sim.soft.constraints_kernels import find_distances
 from jellycage.sim.soft.pins import spring_rate
+from jellycage.sim.solvers.pin_springs import pin_springs
 from jellycage.sim.solvers.springs_kernels import NO_SPRINGS, Springs
 
 NOT_MOVED = np.zeros((0, 3))
 ARRIVED = 1e-14  # distance to a hard pin's target, relative to the body, that is not worth a move
+HARDNESS = 100.0  # of the springs of hard pins together, in what their nodes feel of inertia and elasticity
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,28 +42,46 @@ class PinsInStep:
     moved: NDArray[np.float64]
     """Displacement that takes the hard pins to their targets, shape (n, 3) [m]; without rows if they are there."""
     springs: Springs
-    """Soft pins."""
+    """The other pins."""
     is_free: NDArray[np.bool_]
-    """Whether each part of the body is held by no hard pin."""
+    """Whether no node of each part of the body is held exactly."""
     is_flying: NDArray[np.bool_]
     """Whether it is held by no pin at all."""
 
 
 class PinTracker:
-    """The pins of one body; what does not change from step to step is worked out once."""
+    """The pins of one body; what does not change from step to step is worked out once.
+
+    Points are counted through all pins.
+    """
 
     def __init__(self, body: SoftBody):
-        self.body = body
-        self.start = [pin.points.positions(body.start_positions()) for pin in body.pins]
+        self.body, pins = body, body.pins
+        self.start = [pin.points.positions(body.start_positions()) for pin in pins]
         self.is_steady = not any(
             isinstance(quantity, Keyed) or callable(quantity)
-            for pin in body.pins
+            for pin in pins
             for quantity in (pin.target, pin.strength)
         )
-        self.hard: list[NDArray] = []
-        self.is_met = np.zeros(0, bool)
-        self.rows = joined_rows([])
-        self.projection = projection(self.rows, len(body.mass))
+        width = max((pin.points.nodes.shape[1] for pin in pins), default=1)
+        self.nodes, self.weights = np.zeros((0, width), np.int32), np.zeros((0, width))
+        self.blocked, self.mass, self.row_point = np.zeros((0, 6)), np.zeros(0), np.zeros(0, int)
+        for pin in pins:
+            points, directions = pin.points, pin.directions
+            pad = ((0, 0), (0, width - points.nodes.shape[1]))
+            own = len(self.nodes) + np.arange(len(points))
+            self.row_point = np.append(self.row_point, np.repeat(own, len(directions)))
+            self.nodes = np.append(self.nodes, np.pad(points.nodes, pad, mode="edge"), axis=0)
+            self.weights = np.append(self.weights, np.pad(points.weights, pad), axis=0)
+            self.blocked = np.append(self.blocked, _blocked(pin), axis=0)
+            self.mass = np.append(self.mass, points.effective_mass(body.mass))
+        self.all_rows = joined_rows(
+            [
+                constraint_rows(pin.points, pin.directions, np.arange(len(pin.points)))
+                for pin in pins
+            ]
+        )
+        self.strength: NDArray | None = None
         self._read(0.0)
 
     def during(self, x, end: float, dt: float) -> PinsInStep:
@@ -66,45 +89,51 @@ class PinTracker:
         if not self.is_steady:
             self._read(end)
         moved = self._moved(x)
-        if not len(moved) and not self.has_springs:
+        if not len(moved) and not len(self.sprung):
             return self.at_rest
-        springs = self._springs(x, dt) if self.has_springs else NO_SPRINGS
+        springs = self._springs(x, dt) if len(self.sprung) else NO_SPRINGS
         return replace(self.at_rest, moved=moved, springs=springs)
 
     def _read(self, time):
         """Strengths and targets at a time, and what follows from them."""
         body, pins = self.body, self.body.pins
-        self.strengths = [pin.strengths(time) for pin in pins]
-        self.targets = [
-            pin.targets(start, time) for pin, start in zip(pins, self.start, strict=True)
+        strength = np.concatenate([np.zeros(0), *(pin.strengths(time) for pin in pins)])
+        if self.strength is None or not np.array_equal(strength, self.strength):
+            self._share_out(strength)
+        targets = [pin.targets(start, time) for pin, start in zip(pins, self.start, strict=True)]
+        self.target = np.concatenate([np.zeros((0, 3)), *targets])
+        parts = zip(pins, targets, strict=True)
+        goals = [
+            row_values(target, pin.directions, np.arange(len(target))) for pin, target in parts
         ]
-        self.has_springs = any(((s > 0.0) & (s < 1.0)).any() for s in self.strengths)
-        hard = [np.flatnonzero(strength >= 1.0) for strength in self.strengths]
-        if not self.hard or any(
-            not np.array_equal(a, b) for a, b in zip(hard, self.hard, strict=True)
-        ):
-            parts = zip(pins, hard, strict=True)
-            self.rows = joined_rows(
-                [constraint_rows(pin.points, pin.directions, which) for pin, which in parts]
-            )
-            self.is_met = is_reliable(self.rows, len(body.mass))
-            self.rows = chosen_rows(self.rows, self.is_met)
-            self.projection = projection(self.rows, len(body.mass))
-            self.hard = hard
-        parts = zip(pins, self.targets, hard, strict=True)
-        goals = [row_values(target, pin.directions, which) for pin, target, which in parts]
-        self.goal = np.concatenate([np.zeros(0), *goals])[self.is_met]
+        self.goal = np.concatenate([np.zeros(0), *goals])[self.is_row_exact]
         self.near = ARRIVED * (body.size + np.abs(self.goal).max(initial=0.0))
-        is_free, is_flying = self._without_pins(1.0), self._without_pins(1e-300)
-        self.at_rest = PinsInStep(self.projection, NOT_MOVED, NO_SPRINGS, is_free, is_flying)
 
-    def _without_pins(self, least):
-        """Whether each part of the body has no pin of at least some strength."""
+    def _share_out(self, strength):
+        """Which points are held exactly, and which by springs."""
+        node_count, row_point = len(self.body.mass), self.row_point
+        is_hard = strength >= 1.0
+        is_unmet = is_hard[row_point]
+        is_unmet[is_unmet] = ~can_be_met(chosen_rows(self.all_rows, is_unmet), node_count)
+        # A point is held exactly if each of its rows can be.
+        is_exact = is_hard & (np.bincount(row_point, is_unmet, len(strength)) == 0.0)
+        self.is_row_exact = is_exact[row_point]
+        self.rows = chosen_rows(self.all_rows, self.is_row_exact)
+        self.sprung = np.flatnonzero((strength > 0.0) & ~is_exact)
+        self.strength, self.prepared_dt = strength, None
+        self.at_rest = PinsInStep(
+            projection(self.rows, node_count),
+            NOT_MOVED,
+            NO_SPRINGS,
+            is_free=self._without(is_exact),
+            is_flying=self._without(strength > 0.0),
+        )
+
+    def _without(self, points):
+        """Whether each part of the body has none of these points."""
         result = np.ones(self.body.part_count, bool)
-        for pin, strength in zip(self.body.pins, self.strengths, strict=True):
-            held = strength >= least
-            nodes, weights = pin.points.nodes[held], pin.points.weights[held]
-            result[self.body.part[nodes[weights != 0.0]]] = False
+        nodes, weights = self.nodes[points], self.weights[points]
+        result[self.body.part[nodes[weights != 0.0]]] = False
         return result
 
     def _moved(self, x):
@@ -118,24 +147,33 @@ class PinTracker:
 
     def _springs(self, x, dt):
         """Stiffness k and damping c make one spring of k + c/dt towards (k target + c/dt p) / (k + c/dt)."""
-        width = max(pin.points.nodes.shape[1] for pin in self.body.pins)
-        parts = []
-        for pin, strength, target in zip(self.body.pins, self.strengths, self.targets, strict=True):
-            soft = np.flatnonzero((strength > 0.0) & (strength < 1.0))
-            mass = pin.points.effective_mass(self.body.mass)[soft]
-            rate = spring_rate(strength[soft])
-            k, c = mass * rate * rate, 2.0 * mass * rate / dt
-            pull = k[:, None] * target[soft] + c[:, None] * pin.points.positions(x)[soft]
-            pad = ((0, 0), (0, width - pin.points.nodes.shape[1]))
-            d = pin.directions
-            blocked = np.einsum("ci,cj->ij", d, d)[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-            parts.append(
-                (
-                    np.pad(pin.points.nodes[soft], pad),
-                    np.pad(pin.points.weights[soft], pad),
-                    k + c,
-                    np.tile(blocked, (len(soft), 1)),
-                    pull / (k + c)[:, None],
-                )
-            )
-        return Springs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        if dt != self.prepared_dt:
+            self._prepare_springs(dt)
+        which = self.sprung
+        p = np.einsum("ka,kai->ki", self.weights[which], x[self.nodes[which]])
+        target = self.target[which]
+        return self.springs.towards(target + self.lag[:, None] * (p - target))
+
+    def _prepare_springs(self, dt):
+        """What depends on nothing but the strengths and the length of the step."""
+        which = self.sprung
+        nodes, strength = self.nodes[which], self.strength[which]
+        is_hard = strength >= 1.0
+        rate = spring_rate(np.where(is_hard, 0.0, strength))
+        k, c = self.mass[which] * rate * rate, 2.0 * self.mass[which] * rate / dt
+        # Hard points of one element share one stiffness: how many there are must not matter.
+        feels = self.body.stiffness_scale + self.body.mass / (dt * dt)
+        _, element, count = np.unique(nodes, axis=0, return_inverse=True, return_counts=True)
+        hard_count = np.bincount(element.reshape(-1), is_hard, len(count))[element.reshape(-1)]
+        hardness = HARDNESS * (self.weights[which] * feels[nodes]).sum(axis=1)
+        k = np.where(is_hard, hardness / np.maximum(hard_count, 1.0), k)
+        self.lag = c / (k + c)
+        self.springs = pin_springs(nodes, self.weights[which], k + c, self.blocked[which])
+        self.prepared_dt = dt
+
+
+def _blocked(pin):
+    """`Springs.blocked` of each of its points, shape (k, 6)."""
+    d = pin.directions
+    blocked = np.einsum("ci,cj->ij", d, d)[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+    return np.tile(blocked, (len(pin.points), 1))

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from jellycage.sim.soft.constraints import (
-    chosen_rows,
+    can_be_met,
     constraint_rows,
-    is_reliable,
     joined_rows,
     prescribed,
     projection,
@@ -225,16 +224,26 @@ def test_contradicting_rows_are_met_halfway_and_never_wildly():
         assert left <= 1e-9 * np.abs(wanted).max()
 
 
-def test_rows_that_the_others_nearly_determine_are_not_reliable():
+def test_rows_that_nearly_determine_each_other_cannot_be_met():
     """Two points a hair apart in one tet that are led to different places would throw its nodes far away."""
     near = [[0.25, 0.25, 0.25, 0.25], [0.26, 0.24, 0.25, 0.25], [0.97, 0.01, 0.01, 0.01]]
     points = embedded_points(np.array([[0, 1, 2, 3]]), [0, 0, 0], near)
     rows = constraint_rows(points, np.eye(3), np.arange(3))
-    kept = is_reliable(rows, 4)
-    assert kept.reshape(3, 3).sum(axis=0).tolist() == [2, 2, 2]
+    np.testing.assert_array_equal(can_be_met(rows, 4), False)
     wanted = np.random.default_rng(0).normal(size=9)
-    far = np.abs(prescribed(rows, wanted, 4)).max()
-    tame = np.abs(prescribed(chosen_rows(rows, kept), wanted[kept], 4)).max()
-    assert tame < 4.0 * np.abs(wanted).max() < 20.0 * np.abs(wanted).max() < far
-    twice = joined_rows([rows, rows])
-    np.testing.assert_array_equal(is_reliable(chosen_rows(twice, np.tile(kept, 2)), 4), True)
+    assert np.abs(prescribed(rows, wanted, 4)).max() > 20.0 * np.abs(wanted).max()
+    apart = constraint_rows(points, np.eye(3), [0, 2])
+    np.testing.assert_array_equal(can_be_met(apart, 4), True)
+    np.testing.assert_array_equal(can_be_met(joined_rows([apart, apart]), 4), True)
+    far = constraint_rows(node_points([7]), np.eye(3), [0])
+    assert can_be_met(joined_rows([rows, far]), 8).tolist() == [False] * 9 + [True] * 3
+
+
+def test_rows_that_tie_many_nodes_together_cannot_be_met():
+    """However well they are placed: projecting on them would cost more than everything else."""
+    chain = np.arange(100)[:, None] + np.arange(2)
+    points = Points(chain, np.tile([0.8, 0.2], (100, 1)))
+    met = can_be_met(constraint_rows(points, np.eye(3), np.arange(100)), 101)
+    np.testing.assert_array_equal(met, False)
+    few = can_be_met(constraint_rows(points, np.eye(3), np.arange(20)), 101)
+    np.testing.assert_array_equal(few, True)

@@ -1,0 +1,90 @@
+"""More pins than a cage has freedom: it follows as closely as it can, and never leaps."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from led_meshes import chosen_vertices, dancer
+from stepping import OneBody
+
+from jellycage import sim, toolkit
+from jellycage.sim.soft.presets import PRESETS, preset_material
+
+SAMPLES = Path(__file__).resolve().parents[3] / "sample_meshes"
+DT = 1.0 / 48.0
+
+
+@cache
+def caged(name, element, resolution=8):
+    return toolkit.build_cage(
+        toolkit.read_mesh(SAMPLES / f"{name}.obj"), resolution=resolution, element=element
+    )
+
+
+def flesh(asset):
+    height = np.ptp(asset.surface_vertices[:, 2])
+    return preset_material(PRESETS["flesh"], height, (0.0, 0.0, -9.81))[0]
+
+
+def cell(asset, resolution=8):
+    return np.ptp(asset.surface_vertices, axis=0).max() / resolution
+
+
+def offsets(run, pin):
+    """Distance of each pinned point from its target [m]."""
+    start = pin.points.positions(run.stepper.scene.bodies[0].elements.nodes)
+    return np.linalg.norm(pin.points.positions(run.x) - pin.targets(start, run.time), axis=1)
+
+
+@pytest.mark.parametrize("element", ["tet", "hex"])
+@pytest.mark.parametrize("name", ["hand", "creature", "gummy_bear"])
+@pytest.mark.parametrize(
+    ("part", "strength"), [("all", 1.0), ("half", 1.0), ("tenth", 0.9), ("random", 0.8)]
+)
+def test_a_dancing_mesh_is_followed_within_two_cells(name, element, part, strength):
+    asset = caged(name, element)
+    which = chosen_vertices(asset.surface_vertices, part)
+    body, pin = dancer(asset, flesh(asset), which, strength)
+    run = OneBody(body, DT)
+    for _ in range(48):
+        run.step()
+        assert offsets(run, pin).max() < 2.0 * cell(asset)
+
+
+@pytest.mark.parametrize("element", ["tet", "hex"])
+def test_contradicting_pins_are_met_halfway(element):
+    asset = caged("gummy_bear", element)
+    points = sim.surface_points(asset, np.arange(len(asset.surface_vertices)))
+    start, aside = points.positions(asset.cage_nodes), np.array([0.4, 0.0, 0.0])
+    size = np.ptp(asset.surface_vertices, axis=0).max()
+    pins = [sim.Pin(points, start + way * size * aside) for way in (1.0, -1.0)]
+    run = OneBody(sim.SoftBody(asset, flesh(asset), pins=pins), DT)
+    for _ in range(24):
+        run.step()
+        assert np.abs(points.positions(run.x) - start).max() < 0.1 * size
+
+
+@pytest.mark.parametrize("element", ["tet", "hex"])
+@pytest.mark.parametrize("which", ["all", "one element"])
+def test_pins_that_jump_ten_sizes_and_let_go_leave_a_sound_body(element, which):
+    asset = caged("gummy_bear", element)
+    vertices, size = asset.surface_vertices, np.ptp(asset.surface_vertices, axis=0).max()
+    chosen = np.arange(len(vertices))
+    if which == "one element":
+        chosen = np.flatnonzero(asset.embed_element == np.bincount(asset.embed_element).argmax())
+    jump = sim.Keyed([0.2, 0.21], [vertices[chosen], vertices[chosen] + [10.0 * size, 0, 0]])
+    pin = sim.Pin(
+        sim.surface_points(asset, chosen), jump, sim.Keyed([0.5, 0.51], [1.0, 0.0])
+    )
+    material = flesh(asset)
+    run = OneBody(sim.SoftBody(asset, material, pins=[pin]), DT, gravity=(0.0, 0.0, 0.0))
+    for step in range(120):
+        run.step()
+        assert np.ptp(run.x, axis=0).max() < 25.0 * size
+        if step == 22 and which == "all":
+            assert offsets(run, pin).max() < 0.1 * cell(asset)
+    body = run.stepper.scene.bodies[0]
+    assert (sim.determinants(body, run.x) > 0.0).all()
+    volume = (sim.determinants(body, run.x) * body.solid_volumes).sum() / body.solid_volumes.sum()
+    assert abs(volume - 1.0) < 0.02
