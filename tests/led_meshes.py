@@ -16,7 +16,9 @@ def dance(vertices, time):
     x, y = c * x - s * y, s * x + c * y
     c, s = np.cos(lean), np.sin(lean)
     x, z = c * x + s * z, c * z - s * x
-    way = size * np.array([0.25 * swing, 0.1 * (1.0 - np.cos(4.0 * np.pi * time)), 0.1 * abs(swing)])
+    way = size * np.array(
+        [0.25 * swing, 0.1 * (1.0 - np.cos(4.0 * np.pi * time)), 0.1 * abs(swing)]
+    )
     return np.stack([x, y, z], axis=1) + vertices.mean(axis=0) + way
 
 

@@ -6,9 +6,10 @@
 import argparse
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -164,11 +165,11 @@ def random_scene(seed: int):
     return body, gravity, dt, end, text
 
 
-def run_scene(seed: int) -> Outcome:
+def run_scene(seed: int, integrator: str = sim.SolverSettings().integrator) -> Outcome:
     """Simulate the scene of a seed until it had time to settle."""
     body, gravity, dt, end, text = random_scene(seed)
     began = time.perf_counter()
-    state = OneBody(body, dt, gravity=gravity)
+    state = OneBody(body, dt, sim.SolverSettings(integrator=integrator), gravity=gravity)
     speed = np.sqrt((state.v**2).sum(axis=1)).max()
     centre, stray, error, reach = state.x.mean(axis=0), 0.0, "", 0.0
     still_x, still_v = np.zeros_like(state.x), np.zeros_like(state.x)
@@ -210,19 +211,22 @@ def summary(outcomes) -> dict[str, float]:
     }
 
 
-def run_scenes(seeds, processes: int = 2):
+def run_scenes(
+    seeds, processes: int = 2, integrator: str = sim.SolverSettings().integrator
+) -> Iterator[Outcome]:
     """Outcomes of many seeds, several at a time."""
     with ProcessPoolExecutor(processes) as pool:
-        yield from pool.map(run_scene, seeds, chunksize=4)
+        yield from pool.map(partial(run_scene, integrator=integrator), seeds, chunksize=4)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--integrator", default=sim.SolverSettings().integrator)
     arguments = parser.parse_args()
-    outcomes = []
-    for outcome in run_scenes(range(arguments.first, arguments.first + arguments.count)):
+    outcomes, seeds = [], range(arguments.first, arguments.first + arguments.count)
+    for outcome in run_scenes(seeds, integrator=arguments.integrator):
         outcomes.append(outcome)
         if outcome.error or not outcome.is_bounded or (outcome.inverted and not outcome.is_pinned):
             print(

@@ -4,6 +4,8 @@ import numpy as np
 
 from jellycage import sim
 from jellycage.sim.soft.elasticity import energy_and_forces, points_at_rest
+from jellycage.sim.solvers.implicit_euler import ImplicitEuler
+from jellycage.sim.solvers.pin_holding import PinTracker
 
 
 class OneBody:
@@ -50,6 +52,13 @@ class OneBody:
     @property
     def contacts(self):
         return self.state.contacts
+
+
+def euler_increment(body, state, dt, **surroundings):
+    """What a step of implicit Euler from time 0 asks of a body."""
+    euler, pins = ImplicitEuler(body, **surroundings), PinTracker(body).during(state.x, dt, dt)
+    prediction, _ = euler.predict(state, pins, dt)
+    return euler.increment(state, prediction, pins, dt, dt)
 
 
 def state_bits(state) -> dict[str, tuple]:

@@ -150,6 +150,16 @@ class ContactFinder:
         is_hit = (found.gap + moved < 0.0) & (back > RESTING * dt * dt)
         return np.where(is_hit, np.minimum(-along - back, gap), gap)
 
+    def touched(
+        self, found: Candidates, rows: ContactRows, memory: ContactMemory
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Nodes of the contacts that are pressed after a step, and of those among them that were not before it."""
+        is_pressed = rows.pressure > 0.0
+        is_struck = is_pressed.copy()
+        is_struck[memory.known(found.key)[1]] = False
+        nodes, carries = rows.rows, rows.weights != 0.0
+        return nodes[is_pressed][carries[is_pressed]], nodes[is_struck][carries[is_struck]]
+
     def remembered(
         self, found: Candidates, rows: ContactRows, colliders: ColliderArrays, u
     ) -> ContactMemory:

@@ -95,6 +95,33 @@ def times(m, x, y, z):
 
 
 @njit_called
+def rotation_by(wx, wy, wz):
+    """The rotation matrix exp(w) of a rotation vector [rad], Rodrigues' formula."""
+    angle = math.sqrt(wx * wx + wy * wy + wz * wz)
+    a, b = 1.0, 0.5
+    if angle > 1e-8:
+        a, b = math.sin(angle) / angle, (1.0 - math.cos(angle)) / (angle * angle)
+    c = math.cos(angle)
+    return (
+        c + b * wx * wx,
+        b * wx * wy - a * wz,
+        b * wx * wz + a * wy,
+        b * wx * wy + a * wz,
+        c + b * wy * wy,
+        b * wy * wz - a * wx,
+        b * wx * wz - a * wy,
+        b * wy * wz + a * wx,
+        c + b * wz * wz,
+    )
+
+
+@njit_called
+def cross(ax, ay, az, bx, by, bz):
+    """a x b."""
+    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+
+
+@njit_called
 def jacobi_rotation(alpha, beta, gamma):
     """(cos, sin) of the rotation that diagonalises [[alpha, gamma], [gamma, beta]]."""
     if gamma == 0.0:

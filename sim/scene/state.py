@@ -9,7 +9,7 @@ from jellycage.sim.contact.memory import NO_MEMORY, ContactMemory
 from jellycage.sim.scene.scene import Scene
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.state import Memory, State
-from jellycage.sim.solvers.methods import SOLVERS, chosen
+from jellycage.sim.solvers.methods import INTEGRATORS, SOLVERS, chosen
 
 Arrays = dict[str, NDArray]
 
@@ -59,7 +59,9 @@ def start_state(scene: Scene) -> SceneState:
 
 def _start(body: SoftBody, scene: Scene) -> State:
     x, v = np.array(body.start_positions()), np.array(body.start_velocities())
-    return State(x, v, chosen(SOLVERS, scene.solver.method).start_memory(body))
+    memory = chosen(SOLVERS, scene.solver.method).start_memory(body)
+    memory |= chosen(INTEGRATORS, scene.solver.integrator).start_memory(body)
+    return State(x, v, memory)
 
 
 def _below(arrays: Arrays, prefix: str) -> Arrays:

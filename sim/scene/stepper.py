@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.sim.contact.finder import ContactFinder
 from jellycage.sim.contact.memory import NO_MEMORY, ContactMemory, joined_memories
@@ -30,6 +31,7 @@ from jellycage.sim.solvers.pin_holding import PinTracker
 from jellycage.sim.solvers.problem_kernels import Increment
 from jellycage.sim.solvers.recovery import count_time, recover
 
+NO_NODES = np.zeros(0, np.int32)
 MOST_TRIES = 3  # of a step that presses points into colliders unforeseen
 
 
@@ -138,40 +140,63 @@ class SoftStepper:
         dt: float,
     ) -> ContactMemory:
         """Advance a state from one time [s] to another, dt [s] later; returns what its contacts remember."""
-        body, solver = self.body, self.solver
+        body, solver, integrator = self.body, self.solver, self.integrator
         if body.loads:
             self._apply_events(state, start, end)
         pins = self.pins.during(state.x, end, dt)
-        increment = self.integrator.increment(state, pins, end, dt)
-        effort, memory = self._solve(state, increment, memory, colliders, dt)
-        if not np.isfinite(solver.u).all():
+        prediction, frames = integrator.predict(state, pins, dt)
+        increment = integrator.increment(state, prediction, pins, end, dt)
+        effort, memory, pressed, struck = self._solve(state, increment, memory, colliders, dt)
+        u = solver.u
+        if not np.isfinite(u).all():
             raise SolverError(
                 f"at {end:.4g} s the positions are no longer finite; use smaller time steps or a softer material"
             )
-        x_before, state.x = state.x, state.x + solver.u
-        self.integrator.velocities(solver.u, dt, state.v)
+        v = integrator.velocities(prediction, frames, state.x, u, dt)
+        # What was stopped, or is led, moves as it was moved in this very step.
+        is_stopped = pins.projection.fixed.reshape(-1, 3).any(axis=1)
+        is_stopped[struck] = True
+        v[is_stopped] = u[is_stopped] / dt
+        is_untouched = pins.is_flying.copy()
+        is_untouched[body.part[pressed]] = False
+        x_before, state.x = state.x, state.x + u
+        integrator.advance(state, v, increment, prediction, is_untouched, ~is_stopped, dt)
         solver.remember([state.memory])
         collapsed = 0
         if effort.degenerate:
+            kept = state.v.copy()
             collapsed = recover(body, solver, x_before, state, pins.is_free, dt)
+            integrator.disturb(state, state.v - kept, self._degenerate_nodes(state))
         count_time(state.memory, collapsed, dt)
         self.spent.newton_iterations += effort.newton_iterations
         self.spent.linear_iterations += effort.linear_iterations
         return memory
 
+    def _degenerate_nodes(self, state: State) -> NDArray[np.int32]:
+        """Nodes of elements with a degenerate quadrature point."""
+        corners, pair = self.body.elements.corners, state.memory["collapse_pair"]
+        element = np.flatnonzero(pair) // (len(pair) // len(corners))
+        return corners[element].reshape(-1)
+
     def _apply_events(self, state: State, start: float, end: float) -> None:
         """One-shot changes between two times [s]; elements that they collapse are followed."""
-        before = state.x.copy()
+        x, v = state.x.copy(), state.v.copy()
         apply_events(self.body.loads, start, end, state.x, state.v, self.body.mass)
-        if not np.array_equal(state.x, before):
-            follow_degeneration(self.body, before, state.x, 0.0, state.memory)
+        moved = np.flatnonzero((state.x != x).any(axis=1))
+        self.integrator.disturb(state, state.v - v, moved)
+        if len(moved):
+            follow_degeneration(self.body, x, state.x, 0.0, state.memory)
 
     def _solve(
         self, state: State, increment: Increment, memory, colliders, dt
-    ) -> tuple[Effort, ContactMemory]:
-        """Displacements, in the solver; what they cost, and what the contacts remember."""
+    ) -> tuple[Effort, ContactMemory, NDArray, NDArray]:
+        """Displacements, in the solver.
+
+        Returns what they cost, what the contacts remember, and which nodes are pressed, and which were not before.
+        """
         if self.finder is None:
-            return self.solver.solve(increment, [state.memory], NO_CONTACTS), NO_MEMORY
+            effort = self.solver.solve(increment, [state.memory], NO_CONTACTS)
+            return effort, NO_MEMORY, NO_NODES, NO_NODES
         finder, x = self.finder, state.x
         began = perf_counter()
         found = finder.find(x, x + increment.guess, colliders)
@@ -186,4 +211,6 @@ class SoftStepper:
             if more is None:
                 break
             found = more
-        return effort, finder.remembered(found, rows, colliders, self.solver.u)
+        now = finder.remembered(found, rows, colliders, self.solver.u)
+        pressed, struck = finder.touched(found, rows, memory)
+        return effort, now, pressed, struck

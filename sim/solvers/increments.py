@@ -17,7 +17,10 @@ def joined_increments(increments: Sequence[Increment], system: System) -> Increm
         return increments[0]
     columns = Increment(*zip(*increments, strict=True))
     arrays = columns._asdict() | {"moved": _moved(increments)}
-    joined = ("x", "inertia", "weight", "centre", "load", "damping", "guess", "is_free", "moved")
+    joined = (
+        *("x", "inertia", "weight", "centre", "load"),
+        *("damping", "drift", "guess", "is_free", "moved"),
+    )
     return Increment(
         **{name: np.concatenate(arrays[name]) for name in joined},
         springs=_springs(columns.springs, system.row_start),

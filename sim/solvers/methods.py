@@ -6,11 +6,12 @@ it. A solver, `Solver(system, settings)`, has `start_memory(body)`, `solve(incre
 """
 
 from jellycage.sim.errors import SettingsError
+from jellycage.sim.solvers.bdf2 import BDF2
 from jellycage.sim.solvers.implicit_euler import ImplicitEuler
 from jellycage.sim.solvers.newton import Newton
 
 SOLVERS = {"newton": Newton}
-INTEGRATORS = {"implicit_euler": ImplicitEuler}
+INTEGRATORS = {"bdf2": BDF2, "implicit_euler": ImplicitEuler}
 
 
 def chosen(table: dict, name: str):

@@ -1,11 +1,11 @@
 """What a solver lowers during one step: an energy of the displacement u from the step's start,
 
-    E(u) = sum_i w_i/2 |u_i - c_i|^2 - f.u + Psi(x + u) + b/2 u.K u + springs + contacts
+    E(u) = sum_i w_i/2 |u_i - c_i|^2 - f.u + Psi(x + u) + b/2 (u - s).K (u - s) + springs + contacts
 
 Inertia, mass damping, air drag and wind are wells (w_i, c_i) at the rows, gravity and loads are f, Psi is elastic, b K
-is the Rayleigh stiffness damping with the stiffness of the step's start, springs are soft pins; contacts add what
-`contact.response_kernels` says. Its minimum is the implicit Euler step (thesis on interactive co-rotational FEM, eqs.
-3.1-3.5 in displacement form), or with no wells the static equilibrium.
+is the Rayleigh stiffness damping with the stiffness of the step's start, s a displacement that is not damped; springs
+are soft pins; contacts add what `contact.response_kernels` says. Its minimum is an implicit step (thesis on interactive
+co-rotational FEM, eqs. 3.1-3.5 in displacement form), or with no wells the static equilibrium.
 
 Degenerate elements keep the rotation that DAPD gave them at the step's start, so their energy is quadratic during the
 step and its gradient is DAPD's approximate stress (sec. 4.4.6): E is a true function, and a line search on it is sound.
@@ -54,6 +54,8 @@ class Increment(NamedTuple):
     """f [N], shape (n, 3)."""
     damping: np.ndarray
     """b, shape (n,)."""
+    drift: np.ndarray
+    """s [m], shape (n, 3)."""
     guess: np.ndarray
     """Where the first linear solve starts [m], shape (n, 3)."""
     moved: np.ndarray
@@ -156,6 +158,7 @@ def referred_increment(i):
         i.centre,
         i.load,
         i.damping,
+        i.drift,
         i.guess,
         i.moved,
         i.is_free,
@@ -277,9 +280,12 @@ def find_value(problem, is_damped, u, out_force):
     if increment.springs.stiffness.shape[0]:
         energy += spring_energy_and_forces(x, increment.springs, out_force)
     if is_damped:
-        flat, force, damped = u.reshape(-1), out_force.reshape(-1), scratch.ap
-        multiply(problem.matrix.start, problem.matrix.column, scratch.damping, flat, damped)
-        energy += 0.5 * dot(flat, damped)
+        flat, drift = u.reshape(-1), increment.drift.reshape(-1)
+        force, rate, damped = out_force.reshape(-1), scratch.p, scratch.ap
+        for i in range(flat.shape[0]):
+            rate[i] = flat[i] - drift[i]
+        multiply(problem.matrix.start, problem.matrix.column, scratch.damping, rate, damped)
+        energy += 0.5 * dot(rate, damped)
         for i in range(flat.shape[0]):
             force[i] -= damped[i]
     if problem.contacts.gap.shape[0]:

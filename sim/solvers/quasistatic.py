@@ -110,6 +110,7 @@ def _increment(state: State, load, pins: PinsInStep) -> Increment:
         centre=none,
         load=load,
         damping=weight,
+        drift=none,
         guess=none,
         moved=pins.moved,
         is_free=pins.is_free,

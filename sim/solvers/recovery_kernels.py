@@ -13,46 +13,15 @@ import numpy as np
 
 from jellycage.sim.maths.matrix3_kernels import solve_symmetric
 from jellycage.sim.rotations.svd_kernels import svd, svd_rotation
+from jellycage.sim.solvers.rigid_motion_kernels import (
+    add_rigid_motion,
+    angular_sums,
+    part_inertia,
+    rigid_motion,
+)
 from jellycage.toolkit.compile_kernels import njit
 
 COLLAPSED = 0.9  # a body whose least stretch as a whole is below this is pulled to its rest size
-
-
-@njit
-def part_inertia(x, mass, part, count):
-    """Mass and centre (c, 4) and inertia (00, 11, 22, 01, 02, 12) about it (c, 6) of each part of a body."""
-    centre, inertia = np.zeros((count, 4)), np.zeros((count, 6))
-    for i in range(x.shape[0]):
-        c = part[i]
-        centre[c, 3] += mass[i]
-        for k in range(3):
-            centre[c, k] += mass[i] * x[i, k]
-    for c in range(count):
-        for k in range(3):
-            centre[c, k] /= centre[c, 3]
-    for i in range(x.shape[0]):
-        c = part[i]
-        rx, ry, rz = x[i, 0] - centre[c, 0], x[i, 1] - centre[c, 1], x[i, 2] - centre[c, 2]
-        inertia[c, 0] += mass[i] * (ry * ry + rz * rz)
-        inertia[c, 1] += mass[i] * (rx * rx + rz * rz)
-        inertia[c, 2] += mass[i] * (rx * rx + ry * ry)
-        inertia[c, 3] -= mass[i] * rx * ry
-        inertia[c, 4] -= mass[i] * rx * rz
-        inertia[c, 5] -= mass[i] * ry * rz
-    return centre, inertia
-
-
-@njit
-def angular_sums(x, vector, centre, part, count):
-    """sum of r x vector about the centre of each part, shape (c, 3)."""
-    out = np.zeros((count, 3))
-    for i in range(x.shape[0]):
-        c = part[i]
-        rx, ry, rz = x[i, 0] - centre[c, 0], x[i, 1] - centre[c, 1], x[i, 2] - centre[c, 2]
-        out[c, 0] += ry * vector[i, 2] - rz * vector[i, 1]
-        out[c, 1] += rz * vector[i, 0] - rx * vector[i, 2]
-        out[c, 2] += rx * vector[i, 1] - ry * vector[i, 0]
-    return out
 
 
 @njit
@@ -71,35 +40,12 @@ def cancel_torque(x, force, mass, part, is_free, dt, out_v):
 
 
 @njit
-def add_rigid_motion(x, centre, velocity, spin, part, scale, out_v):
-    """out_v += scale times the rigid motion of each part."""
-    for i in range(x.shape[0]):
-        c = part[i]
-        rx, ry, rz = x[i, 0] - centre[c, 0], x[i, 1] - centre[c, 1], x[i, 2] - centre[c, 2]
-        wx, wy, wz = spin[c, 0], spin[c, 1], spin[c, 2]
-        out_v[i, 0] += scale * (velocity[c, 0] + wy * rz - wz * ry)
-        out_v[i, 1] += scale * (velocity[c, 1] + wz * rx - wx * rz)
-        out_v[i, 2] += scale * (velocity[c, 2] + wx * ry - wy * rx)
-
-
-@njit
 def calm(x, mass, part, count, fraction, most, debt, out_v):
     """Take a fraction of the energy of the motion that is not rigid, and of a debt [J] what a second one affords.
 
     Returns what is still owed.
     """
-    centre, inertia = part_inertia(x, mass, part, count)
-    momentum = np.empty_like(out_v)
-    velocity = np.zeros((count, 3))
-    for i in range(x.shape[0]):
-        for k in range(3):
-            momentum[i, k] = mass[i] * out_v[i, k]
-            velocity[part[i], k] += momentum[i, k]
-    spin = angular_sums(x, momentum, centre, part, count)
-    for c in range(count):
-        for k in range(3):
-            velocity[c, k] /= centre[c, 3]
-        spin[c] = solve_symmetric(inertia[c], spin[c, 0], spin[c, 1], spin[c, 2])
+    centre, velocity, spin = rigid_motion(x, out_v, mass, part, count)
     add_rigid_motion(x, centre, velocity, spin, part, -1.0, out_v)
     kinetic = 0.0
     for i in range(x.shape[0]):

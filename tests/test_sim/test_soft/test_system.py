@@ -5,14 +5,13 @@ import pytest
 from beams import beam_hexes, beam_tets, end_nodes
 from scipy.linalg import block_diag
 from scipy.sparse import bsr_matrix
+from stepping import euler_increment
 
 from jellycage import sim
 from jellycage.sim.soft.elasticity import add_stiffness, points_at_rest
 from jellycage.sim.soft.system import system_of
-from jellycage.sim.solvers.implicit_euler import ImplicitEuler
 from jellycage.sim.solvers.increments import joined_increments
 from jellycage.sim.solvers.newton import Newton
-from jellycage.sim.solvers.pin_holding import PinTracker
 from jellycage.sim.solvers.problem_kernels import add_hex_stiffness, add_tet_stiffness
 
 DT = 0.02
@@ -83,8 +82,7 @@ every_system = pytest.mark.parametrize("names", SYSTEMS.values(), ids=SYSTEMS)
 def asked(body):
     """What the first step asks for, and the memory of the body."""
     state = sim.start_state(sim.Scene([body])).soft[0]
-    pins = PinTracker(body).during(state.x, DT, DT)
-    return ImplicitEuler(body).increment(state, pins, DT, DT), state.memory
+    return euler_increment(body, state, DT), state.memory
 
 
 def solved(members):

@@ -74,9 +74,7 @@ def test_pins_that_jump_ten_sizes_and_let_go_leave_a_sound_body(element, which):
     if which == "one element":
         chosen = np.flatnonzero(asset.embed_element == np.bincount(asset.embed_element).argmax())
     jump = sim.Keyed([0.2, 0.21], [vertices[chosen], vertices[chosen] + [10.0 * size, 0, 0]])
-    pin = sim.Pin(
-        sim.surface_points(asset, chosen), jump, sim.Keyed([0.5, 0.51], [1.0, 0.0])
-    )
+    pin = sim.Pin(sim.surface_points(asset, chosen), jump, sim.Keyed([0.5, 0.51], [1.0, 0.0]))
     material = flesh(asset)
     run = OneBody(sim.SoftBody(asset, material, pins=[pin]), DT, gravity=(0.0, 0.0, 0.0))
     for step in range(120):
