@@ -1,6 +1,7 @@
 """Contact rows without contacts, and how their arrays are made."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.sim.contact.response_kernels import ContactRows
 
@@ -34,3 +35,11 @@ NO_CONTACTS = new_rows(
     friction=np.zeros(0),
     tolerance=np.zeros(0),
 )
+
+
+def rows_from(rows: ContactRows, moved: NDArray[np.float64]) -> ContactRows:
+    """The same contacts seen from nodes that are displaced by (n, 3) [m] already."""
+    parted = np.einsum("pa,pai->pi", rows.weights, moved[rows.rows])
+    along = np.einsum("pi,pi->p", parted, rows.normal)
+    slip = rows.slip + parted - along[:, None] * rows.normal
+    return rows._replace(gap=rows.gap + along, slip=slip)

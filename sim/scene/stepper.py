@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from jellycage.sim.contact.finder import ContactFinder
 from jellycage.sim.contact.memory import NO_MEMORY, ContactMemory, joined_memories
-from jellycage.sim.contact.rows import NO_CONTACTS
+from jellycage.sim.contact.rows import NO_CONTACTS, rows_from
 from jellycage.sim.errors import SettingsError, SolverError
 from jellycage.sim.scene.rigid_part import RigidPart
 from jellycage.sim.scene.scene import Scene
@@ -152,15 +152,18 @@ class SoftStepper:
             raise SolverError(
                 f"at {end:.4g} s the positions are no longer finite; use smaller time steps or a softer material"
             )
-        v = integrator.velocities(prediction, frames, state.x, u, dt)
+        v = integrator.velocities(prediction, frames, increment.x, u)
+        x_before, state.x = state.x, increment.x + u
         # What was stopped, or is led, moves as it was moved in this very step.
         is_stopped = pins.projection.fixed.reshape(-1, 3).any(axis=1)
         is_stopped[struck] = True
-        v[is_stopped] = u[is_stopped] / dt
+        v[is_stopped] = (state.x - x_before)[is_stopped] / dt
         is_untouched = pins.is_flying.copy()
         is_untouched[body.part[pressed]] = False
-        x_before, state.x = state.x, state.x + u
-        integrator.advance(state, v, increment, prediction, is_untouched, ~is_stopped, dt)
+        load = increment.load - prediction.load
+        integrator.advance(
+            state, x_before, increment.x, v, frames, load, is_untouched, ~is_stopped, dt
+        )
         solver.remember([state.memory])
         collapsed = 0
         if effort.degenerate:
@@ -199,14 +202,16 @@ class SoftStepper:
             return effort, NO_MEMORY, NO_NODES, NO_NODES
         finder, x = self.finder, state.x
         began = perf_counter()
-        found = finder.find(x, x + increment.guess, colliders)
+        found = finder.find(x, increment.x + increment.guess, colliders)
         self.spent.contact_seconds += perf_counter() - began
         for _ in range(MOST_TRIES):
             found = finder.on_their_side(found, memory, colliders)
             rows = finder.rows(found, memory, state.v, dt)
+            if increment.x is not x:
+                rows = rows_from(rows, increment.x - x)
             effort = self.solver.solve(increment, [state.memory], rows)
             began = perf_counter()
-            more = finder.missed(x, x + self.solver.u, colliders, found)
+            more = finder.missed(x, increment.x + self.solver.u, colliders, found)
             self.spent.contact_seconds += perf_counter() - began
             if more is None:
                 break

@@ -19,12 +19,19 @@ from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.state import Memory, State
 from jellycage.sim.solvers.implicit_step import ImplicitStep
 from jellycage.sim.solvers.pin_holding import PinsInStep
-from jellycage.sim.solvers.prediction_kernels import Frames, Prediction, predict
-from jellycage.sim.solvers.problem_kernels import Increment
-from jellycage.sim.solvers.rigid_motion_kernels import keep_momenta, rigid_motion
+from jellycage.sim.solvers.prediction_kernels import (
+    Frames,
+    Prediction,
+    find_frames,
+    mend_turns,
+    predict,
+)
+from jellycage.sim.solvers.recovery import is_helpless
+from jellycage.sim.solvers.rigid_motion_kernels import keep_momenta
 
-MOST_GROWTH = 2.0  # of a step against the one before: beyond 1 + sqrt(2) BDF2 is not stable
-FASTEST_TURN = 1.0  # [rad] per step that a frame is turned by: more of it is no motion of a body
+MOST_GROWTH = 2.1  # of a step against the one before: beyond 1 + sqrt(2) BDF2 is not stable
+SLOWEST_TURN = 0.01  # [rad] per step that a frame is turned by: BDF2 itself takes no notice of less
+FASTEST_TURN = 1.0  # more is no motion of a body
 
 
 class BDF2(ImplicitStep):
@@ -44,25 +51,36 @@ class BDF2(ImplicitStep):
             "v_before": np.zeros((count, 3)),
             "has_before": np.zeros(count, np.bool_),
             "dt_before": np.zeros(()),
+            "turn_before": np.zeros((body.part_count, 3)),
         }
 
     def predict(self, state: State, pins: PinsInStep, dt: float) -> tuple[Prediction, Frames]:
         """Where the nodes would go in dt [s] by what they did in the last two states, seen from their parts."""
         body, memory = self.body, state.memory
-        frames = Frames(*rigid_motion(state.x, state.v, body.mass, body.part, body.part_count))
-        turn = dt * np.sqrt((frames.spin * frames.spin).sum(axis=1))
-        frames.spin[(turn > FASTEST_TURN) | ~pins.is_free] = 0.0
-        frames.velocity[~pins.is_free] = 0.0
         dt_before = float(memory["dt_before"])
         if dt > MOST_GROWTH * dt_before:
             memory["has_before"][:] = False
+        x_before, v_before = memory["x_before"], memory["v_before"]
+        frames = find_frames(
+            state.x,
+            state.v,
+            (x_before, v_before, memory["turn_before"].copy(), dt_before),
+            memory["has_before"],
+            body.mass,
+            body.part,
+            pins.is_free & (not is_helpless(memory)),
+            SLOWEST_TURN,
+            FASTEST_TURN,
+            dt,
+        )
         count = len(state.x)
-        out = Prediction(np.empty(count), *(np.empty((count, 3)) for _ in range(4)))
+        shapes = ((count, 3), count, *3 * ((count, 3),), (count, 3))
+        out = Prediction(*(np.empty(shape) for shape in shapes))
         predict(
             state.x,
             state.v,
-            memory["x_before"],
-            memory["v_before"],
+            x_before,
+            v_before,
             memory["has_before"],
             body.mass,
             body.part,
@@ -76,25 +94,32 @@ class BDF2(ImplicitStep):
     def advance(
         self,
         state: State,
+        x_before,
+        x_turned,
         v,
-        increment: Increment,
-        prediction: Prediction,
+        frames: Frames,
+        load,
         is_untouched,
         is_smooth,
         dt: float,
     ) -> None:
-        """Take velocities v (n, 3) [m/s] over, of a step of dt [s] from a state whose x is there already.
+        """Take velocities v (n, 3) [m/s] over, of a step of dt [s] from x_before to a state whose x is there already.
 
-        is_untouched: parts whose momenta nothing but loads changed; is_smooth (n,): nodes that went on as they were.
+        x_turned: nodes as the frames turned them, shape (n, 3) [m].
+        is_untouched: parts whose momenta nothing but loads (n, 3) [N] changed; is_smooth (n,): nodes that went on as
+        they were.
         """
         body, memory = self.body, state.memory
+        turned = frames.turn
+        if turned.any():
+            turned = mend_turns(frames, x_turned, body.mass, body.part, is_untouched, dt, state.x)
         if is_untouched.any() and not body.air_drag:
             before = v.copy()
             keep_momenta(
-                increment.x,
+                x_before,
                 state.v,
                 state.x,
-                increment.load - prediction.load,
+                load,
                 body.mass,
                 body.part,
                 is_untouched,
@@ -104,8 +129,9 @@ class BDF2(ImplicitStep):
             )
             # The states of before are corrected alike, or the next prediction would take it for acceleration.
             state.v += v - before
-        memory["x_before"][:], memory["v_before"][:] = increment.x, state.v
+        memory["x_before"][:], memory["v_before"][:] = x_before, state.v
         memory["has_before"][:], memory["dt_before"][...] = is_smooth, dt
+        memory["turn_before"][:] = turned
         state.v[:] = v
 
     def disturb(self, state: State, change, nodes) -> None:

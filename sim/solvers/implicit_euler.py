@@ -14,7 +14,6 @@ from jellycage.sim.soft.state import Memory, State
 from jellycage.sim.solvers.implicit_step import ImplicitStep
 from jellycage.sim.solvers.pin_holding import PinsInStep
 from jellycage.sim.solvers.prediction_kernels import Frames, Prediction
-from jellycage.sim.solvers.problem_kernels import Increment
 
 
 class ImplicitEuler(ImplicitStep):
@@ -26,7 +25,7 @@ class ImplicitEuler(ImplicitStep):
         super().__init__(body, gravity=gravity, wind=wind)
         count = len(body.mass)
         self.nothing = np.zeros((count, 3))
-        self.frames = Frames(*(np.zeros((body.part_count, width)) for width in (4, 3, 3)))
+        self.frames = Frames(*(np.zeros((body.part_count, 3)) for _ in Frames._fields))
         self.steps = np.zeros(count)
 
     @staticmethod
@@ -38,14 +37,16 @@ class ImplicitEuler(ImplicitStep):
         """Where the nodes would go in dt [s]: straight on, seen from the world."""
         self.steps[:] = dt
         nothing = self.nothing
-        return Prediction(self.steps, nothing, state.v, nothing, nothing), self.frames
+        return Prediction(nothing, self.steps, nothing, state.v, nothing, nothing), self.frames
 
     def advance(
         self,
         state: State,
+        x_before,
+        x_turned,
         v,
-        increment: Increment,
-        prediction: Prediction,
+        frames: Frames,
+        load,
         is_untouched,
         is_smooth,
         dt: float,

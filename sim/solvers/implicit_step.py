@@ -1,6 +1,7 @@
 """What implicit integrators have in common: from a prediction to the increment of a step, and to its end."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.loads import force_on_nodes
@@ -29,7 +30,7 @@ class ImplicitStep:
     def increment(
         self, state: State, prediction: Prediction, pins: PinsInStep, end: float, dt: float
     ) -> Increment:
-        """What the step of length dt [s] that ends at a time [s] asks for, from a state."""
+        """What the step of length dt [s] that ends at a time [s] asks for, from a state and as its frames turn it."""
         body = self.body
         self._prepare(dt)
         weight, centre = np.empty(len(body.mass)), np.empty((len(body.mass), 3))
@@ -51,7 +52,7 @@ class ImplicitStep:
         if is_helpless(state.memory):
             weight, centre = pulled(body, state, weight, centre, load)
         return Increment(
-            x=state.x,
+            x=state.x + prediction.turned if prediction.turned.any() else state.x,
             inertia=self.inertia,
             weight=weight,
             centre=centre,
@@ -65,10 +66,10 @@ class ImplicitStep:
             projection=pins.projection,
         )
 
-    def velocities(self, prediction: Prediction, frames: Frames, x, u, dt: float):
-        """Velocities [m/s] at the end of a step from x with displacements u (n, 3)."""
+    def velocities(self, prediction: Prediction, frames: Frames, x, u) -> NDArray[np.float64]:
+        """Velocities [m/s] at the end of a step with displacements u from the x of its increment, shapes (n, 3)."""
         v = np.empty_like(u)
-        find_velocities(prediction, frames, x, u, self.body.part, dt, v)
+        find_velocities(prediction, frames, x, u, self.body.mass, self.body.part, v)
         return v
 
     def _prepare(self, dt):
