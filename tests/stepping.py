@@ -57,8 +57,7 @@ class OneBody:
 def euler_increment(body, state, dt, **surroundings):
     """What a step of implicit Euler from time 0 asks of a body."""
     euler, pins = ImplicitEuler(body, **surroundings), PinTracker(body).during(state.x, dt, dt)
-    prediction, _ = euler.predict(state, pins, dt)
-    return euler.increment(state, prediction, pins, dt, dt)
+    return euler.increment(state, euler.predict(state, pins, dt), pins, dt, dt)
 
 
 def state_bits(state) -> dict[str, tuple]:

@@ -6,6 +6,8 @@ holds a body on a slope. Where a step has pressed material through a collider at
 become candidates and the step is done again.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,6 +28,18 @@ MARGIN = 0.002  # of the body's size: how near a predicted point must come to be
 RESTING = 20.0  # [m/s^2]: a speed that this acceleration makes in a step is no impact
 SAME_SIDE = 0.5  # cosine between the normals of a contact in two steps, unless it changed sides
 PUSH_OUT = 0.5  # sizes per second at which a body that starts inside a collider is pushed out
+
+
+class TouchedNodes(NamedTuple):
+    """Nodes of the contacts of a step, in no order and some of them several times."""
+
+    pressed: NDArray[np.int32]
+    """All of them."""
+    struck: NDArray[np.int32]
+    """Those that were not pressed in the step before."""
+
+
+NOTHING_TOUCHED = TouchedNodes(np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 
 class ContactFinder:
@@ -150,15 +164,15 @@ class ContactFinder:
         is_hit = (found.gap + moved < 0.0) & (back > RESTING * dt * dt)
         return np.where(is_hit, np.minimum(-along - back, gap), gap)
 
-    def touched(
-        self, found: Candidates, rows: ContactRows, memory: ContactMemory
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Nodes of the contacts that are pressed after a step, and of those among them that were not before it."""
+    def touched(self, found: Candidates, rows: ContactRows, memory: ContactMemory) -> TouchedNodes:
+        """Nodes of the contacts that are pressed after a step, from what was remembered before it."""
         is_pressed = rows.pressure > 0.0
         is_struck = is_pressed.copy()
         is_struck[memory.known(found.key)[1]] = False
         nodes, carries = rows.rows, rows.weights != 0.0
-        return nodes[is_pressed][carries[is_pressed]], nodes[is_struck][carries[is_struck]]
+        return TouchedNodes(
+            nodes[is_pressed][carries[is_pressed]], nodes[is_struck][carries[is_struck]]
+        )
 
     def remembered(
         self, found: Candidates, rows: ContactRows, colliders: ColliderArrays, u

@@ -12,7 +12,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from jellycage.sim.contact.finder import ContactFinder
+from jellycage.sim.contact.finder import NOTHING_TOUCHED, ContactFinder, TouchedNodes
 from jellycage.sim.contact.memory import NO_MEMORY, ContactMemory, joined_memories
 from jellycage.sim.contact.rows import NO_CONTACTS, rows_from
 from jellycage.sim.errors import SettingsError, SolverError
@@ -31,7 +31,6 @@ from jellycage.sim.solvers.pin_holding import PinTracker
 from jellycage.sim.solvers.problem_kernels import Increment
 from jellycage.sim.solvers.recovery import count_time, recover
 
-NO_NODES = np.zeros(0, np.int32)
 MOST_TRIES = 3  # of a step that presses points into colliders unforeseen
 
 
@@ -144,26 +143,15 @@ class SoftStepper:
         if body.loads:
             self._apply_events(state, start, end)
         pins = self.pins.during(state.x, end, dt)
-        prediction, frames = integrator.predict(state, pins, dt)
+        prediction = integrator.predict(state, pins, dt)
         increment = integrator.increment(state, prediction, pins, end, dt)
-        effort, memory, pressed, struck = self._solve(state, increment, memory, colliders, dt)
-        u = solver.u
-        if not np.isfinite(u).all():
+        effort, memory, touched = self._solve(state, increment, memory, colliders, dt)
+        if not np.isfinite(solver.u).all():
             raise SolverError(
                 f"at {end:.4g} s the positions are no longer finite; use smaller time steps or a softer material"
             )
-        v = integrator.velocities(prediction, frames, increment.x, u)
-        x_before, state.x = state.x, increment.x + u
-        # What was stopped, or is led, moves as it was moved in this very step.
-        is_stopped = pins.projection.fixed.reshape(-1, 3).any(axis=1)
-        is_stopped[struck] = True
-        v[is_stopped] = (state.x - x_before)[is_stopped] / dt
-        is_untouched = pins.is_flying.copy()
-        is_untouched[body.part[pressed]] = False
-        load = increment.load - prediction.load
-        integrator.advance(
-            state, x_before, increment.x, v, frames, load, is_untouched, ~is_stopped, dt
-        )
+        x_before, state.x = state.x, increment.x + solver.u
+        integrator.advance(state, x_before, solver.u, prediction, increment, pins, touched, dt)
         solver.remember([state.memory])
         collapsed = 0
         if effort.degenerate:
@@ -192,14 +180,11 @@ class SoftStepper:
 
     def _solve(
         self, state: State, increment: Increment, memory, colliders, dt
-    ) -> tuple[Effort, ContactMemory, NDArray, NDArray]:
-        """Displacements, in the solver.
-
-        Returns what they cost, what the contacts remember, and which nodes are pressed, and which were not before.
-        """
+    ) -> tuple[Effort, ContactMemory, Callable[[], TouchedNodes]]:
+        """Displacements, in the solver; what they cost, what the contacts remember, and how to ask what was touched."""
         if self.finder is None:
             effort = self.solver.solve(increment, [state.memory], NO_CONTACTS)
-            return effort, NO_MEMORY, NO_NODES, NO_NODES
+            return effort, NO_MEMORY, lambda: NOTHING_TOUCHED
         finder, x = self.finder, state.x
         began = perf_counter()
         found = finder.find(x, increment.x + increment.guess, colliders)
@@ -217,5 +202,4 @@ class SoftStepper:
                 break
             found = more
         now = finder.remembered(found, rows, colliders, self.solver.u)
-        pressed, struck = finder.touched(found, rows, memory)
-        return effort, now, pressed, struck
+        return effort, now, lambda: finder.touched(found, rows, memory)

@@ -1,4 +1,4 @@
-"""Implicit Euler: robust at any stiffness and time step.
+"""Implicit Euler: robust at any stiffness and time step, and the default.
 
 Thesis on interactive co-rotational FEM, sec. 3.2: displacement form, eqs. (3.1)-(3.8). Differs: the solver's line
 search on the step's energy lets no step raise it, and one translation after a truncated solve makes the linear momentum
@@ -10,49 +10,106 @@ Limitations: first order; it damps motion the more the longer the step is, and t
 import numpy as np
 
 from jellycage.sim.soft.body import SoftBody
+from jellycage.sim.soft.loads import force_on_nodes
 from jellycage.sim.soft.state import Memory, State
-from jellycage.sim.solvers.implicit_step import ImplicitStep
 from jellycage.sim.solvers.pin_holding import PinsInStep
-from jellycage.sim.solvers.prediction_kernels import Frames, Prediction
+from jellycage.sim.solvers.problem_kernels import Increment
+from jellycage.sim.solvers.recovery import is_helpless, pulled
 
 
-class ImplicitEuler(ImplicitStep):
-    """Makes the increments of one body. Holds nothing of its state."""
+class ImplicitEuler:
+    """Makes the increments of one body, and the end of a step from its displacements. Holds nothing of its state."""
 
     step_share = 1.0
+    """Length of the steps of which the inertia is, in dt."""
 
     def __init__(self, body: SoftBody, *, gravity=(0.0, 0.0, -9.81), wind=(0.0, 0.0, 0.0)):
-        super().__init__(body, gravity=gravity, wind=wind)
-        count = len(body.mass)
-        self.nothing = np.zeros((count, 3))
-        self.frames = Frames(*(np.zeros((body.part_count, 3)) for _ in Frames._fields))
-        self.steps = np.zeros(count)
+        self.body = body
+        self.gravity, self.wind = np.asarray(gravity, float), np.asarray(wind, float)
+        self.weight_force = body.mass[:, None] * self.gravity
+        self.nothing = np.zeros((len(body.mass), 3))
+        self.prepared_dt = 0.0
 
     @staticmethod
     def start_memory(body: SoftBody) -> Memory:
-        """What is remembered of a body at its start: nothing."""
+        """What is remembered of a body at its start."""
         return {}
 
-    def predict(self, state: State, pins: PinsInStep, dt: float) -> tuple[Prediction, Frames]:
-        """Where the nodes would go in dt [s]: straight on, seen from the world."""
-        self.steps[:] = dt
-        nothing = self.nothing
-        return Prediction(nothing, self.steps, nothing, state.v, nothing, nothing), self.frames
+    def predict(self, state: State, pins: PinsInStep, dt: float):
+        """What is known of the step of dt [s] from a state before anything acts on it, for the other functions."""
+        return None
+
+    def increment(
+        self, state: State, prediction, pins: PinsInStep, end: float, dt: float
+    ) -> Increment:
+        """What the step of length dt [s] that ends at a time [s] asks for, from a state."""
+        body = self.body
+        self._prepare(dt)
+        x, drift, own_force = self._start(state, prediction)
+        weight, centre = self._wells(state.v, prediction, dt)
+        load = own_force
+        if body.loads:
+            load = load + force_on_nodes(body.loads, end, len(body.mass))
+        # Free parts fly and fall, pinned ones go on as they went: exact for a body that does not deform.
+        guess = centre
+        if pins.is_flying.any():
+            is_flying = pins.is_flying[body.part][:, None]
+            guess = centre + is_flying * (own_force / weight[:, None])
+        if is_helpless(state.memory):
+            weight, centre = pulled(body, state, weight, centre, load)
+        return Increment(
+            x=x,
+            inertia=self.inertia,
+            weight=weight,
+            centre=centre,
+            load=load,
+            damping=self.damping,
+            drift=drift,
+            guess=guess,
+            moved=pins.moved,
+            is_free=pins.is_free,
+            springs=pins.springs,
+            projection=pins.projection,
+        )
 
     def advance(
-        self,
-        state: State,
-        x_before,
-        x_turned,
-        v,
-        frames: Frames,
-        load,
-        is_untouched,
-        is_smooth,
-        dt: float,
+        self, state: State, x_before, u, prediction, increment: Increment, pins, touched, dt: float
     ) -> None:
-        """Take velocities v (n, 3) [m/s] over; nothing else of a step lasts."""
-        state.v[:] = v
+        """Give a state, whose x is at the end of a step of dt [s] from x_before, its velocities there.
+
+        u: displacements from the x of the increment, all (n, 3) [m]; touched: gives the `TouchedNodes`.
+        """
+        np.divide(u, dt, out=state.v)
 
     def disturb(self, state: State, change, nodes) -> None:
-        """Take note that velocities changed (n, 3) [m/s] by no force: it makes no difference here."""
+        """Take note that velocities changed (n, 3) [m/s] by no force, and of nodes whose history is of no use."""
+
+    def _start(self, state: State, prediction):
+        """Positions from which displacements count, those that are not damped, and the force that acts on all nodes."""
+        return state.x, self.nothing, self.weight_force
+
+    def _wells(self, v, prediction, dt: float):
+        """(weight, centre) of an `Increment` for inertia, damping and drag."""
+        weight, centre = self.inertia, self.share * v
+        if self.body.air_drag > 0.0:
+            drag = self._drag(v)
+            weight = weight + drag / dt
+            pull = self.inertia[:, None] * centre + drag[:, None] * self.wind
+            centre = pull / weight[:, None]
+        return weight, centre
+
+    def _drag(self, v):
+        """Quadratic drag with the speed of the step's start: linear in the new velocity, hence stable [N s/m]."""
+        relative = v - self.wind
+        speed = np.sqrt((relative * relative).sum(axis=1))
+        return 0.5 * self.body.air_drag * self.body.exposed_area * speed
+
+    def _prepare(self, dt):
+        """What depends on nothing but the length of the step."""
+        if dt == self.prepared_dt:
+            return
+        body, mass, step = self.body, self.body.mass, self.step_share * dt
+        self.inertia = mass * (1.0 / (step * step) + body.mass_damping / step)
+        self.share = (mass / step / self.inertia)[:, None]
+        self.damping = np.full(len(mass), body.stiffness_damping / step)
+        self.prepared_dt = dt

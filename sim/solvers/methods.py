@@ -1,8 +1,9 @@
 """The families of solvers and integrators, by the names that `SolverSettings` knows them by.
 
-An integrator, `Integrator(body, gravity=..., wind=...)`, makes the `increment` of a step and the `velocities` after
-it. A solver, `Solver(system, settings)`, has `start_memory(body)`, `solve(increment, memories, contacts)`, which leaves
-`u`, `remember(memories)` and `elastic_energy`. Neither holds the state of a body.
+An integrator, `Integrator(body, gravity=..., wind=...)`, has `start_memory(body)`, makes a prediction and the
+`increment` of a step, and may `advance` a state by what came of it; `disturb` tells it of changes that no force made.
+A solver, `Solver(system, settings)`, has `start_memory(body)`, `solve(increment, memories, contacts)`, which leaves `u`,
+`remember(memories)` and `elastic_energy`. Neither holds the state of a body.
 """
 
 from jellycage.sim.errors import SettingsError

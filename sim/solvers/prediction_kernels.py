@@ -80,6 +80,8 @@ class Prediction(NamedTuple):
     """omega x y, what the frame itself does to the node [m/s], shape (n, 3)."""
     load: np.ndarray
     """Forces of the frame [N], shape (n, 3)."""
+    frames: Frames
+    """Of the parts."""
 
 
 @njit
@@ -159,13 +161,12 @@ def turned_solution(turn, inertia, x, y, z):
 
 
 @njit
-def predict(x, v, x_before, v_before, is_known, mass, part, frames, dt, dt_before, out):
+def predict(x, v, x_before, v_before, is_known, mass, part, dt, dt_before, out):
     """Fill a `Prediction` for dt [s] from (x, v) and, where a node `is_known`, from the state dt_before [s] ago."""
     q = dt / dt_before if dt_before > 0.0 else 1.0
-    share = q * q / (1.0 + 2.0 * q)
+    share, f = q * q / (1.0 + 2.0 * q), out.frames
     for i in range(x.shape[0]):
         c = part[i]
-        f = frames
         turn = rotation_by(f.turn[c, 0], f.turn[c, 1], f.turn[c, 2])
         # Place and velocity of the node in the frame, with the axes of the step's end.
         rx, ry, rz = x[i, 0] - f.centre[c, 0], x[i, 1] - f.centre[c, 1], x[i, 2] - f.centre[c, 2]
@@ -232,9 +233,9 @@ def find_wells(prediction, mass, mass_damping, drag, wind, out_weight, out_centr
 
 
 @njit
-def find_velocities(prediction, frames, x, u, mass, part, out_v):
+def find_velocities(prediction, x, u, mass, part, out_v):
     """Velocities [m/s] in the world at the end of a step with displacements u from the turned nodes x (n, 3)."""
-    end = x + u
+    end, frames = x + u, prediction.frames
     centre, _ = part_inertia(end, mass, part, frames.turn.shape[0])
     for i in range(x.shape[0]):
         c, h = part[i], prediction.step[i]
@@ -246,7 +247,7 @@ def find_velocities(prediction, frames, x, u, mass, part, out_v):
 
 
 @njit
-def mend_turns(frames, x_turned, mass, part, is_untouched, dt, out_x):
+def mend_turns(frames, x_turned, mass, part, is_untouched, out_x):
     """Turn untouched parts to where their angular momentum takes them; returns how far each part turned (c, 3) [rad].
 
     x_turned: nodes as the frame turned them; out_x: at the end of the step. The spin is I^-1 L at every moment, where

@@ -23,7 +23,7 @@ from jellycage.sim.scene.scene_file import (
 )
 from jellycage.sim.schema.schema import Place, keys_of
 from jellycage.sim.soft.presets import PRESETS, QUALITIES
-from jellycage.sim.solvers.methods import INTEGRATORS, SOLVERS
+from jellycage.sim.solvers.methods import SOLVERS
 from jellycage.sim.solvers.settings import SolverSettings
 from jellycage.toolkit.prepare import CageSettings
 
@@ -351,10 +351,10 @@ def test_defaults_are_those_of_the_code_that_uses_them(shot):
     expected = SolverSettings(newton_iterations=QUALITIES["standard"].newton_iterations)
     assert scene.solver_settings == expected
     solver_keys = scene_schema()["keys"]["solver"]["keys"]
-    # There is nothing to choose yet where there is but one.
-    only = {"method": SOLVERS, "integrator": INTEGRATORS}
-    assert all(len(table) == 1 for table in only.values())
-    assert {*solver_keys, *only} == {field.name for field in dataclasses.fields(SolverSettings)}
+    # There is one solver to choose yet, and one integrator that is exact in contact.
+    hidden = {"method", "integrator"}
+    assert len(SOLVERS) == 1
+    assert {*solver_keys, *hidden} == {field.name for field in dataclasses.fields(SolverSettings)}
     body = scene.bodies[1]
     assert body.preset is None and body.damping_ratio == 0.0
     assert (body.friction, body.restitution) == (0.5, 0.0)

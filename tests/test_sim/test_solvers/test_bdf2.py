@@ -54,22 +54,22 @@ def turn_between(mass, a, b):
 
 
 def predicted(x, v, before, is_known, dt, slowest=0.01):
-    """Frames and prediction for nodes of mass 2 that are one part; before: x, v, turn and length of the last step."""
+    """A prediction for nodes of mass 2 that are one part; before: x, v, turn and length of the last step."""
     n, x_before, v_before, turn, dt_before = len(x), *before
-    out = Prediction(np.empty((n, 3)), np.empty(n), *(np.empty((n, 3)) for _ in range(4)))
     mass, part, known = np.full(n, 2.0), np.zeros(n, np.int64), np.full(n, is_known)
     history = x_before, v_before, turn.copy(), dt_before
     free = np.ones(1, np.bool_)
     frames = find_frames(x, v, history, known, mass, part, free, slowest, 1.0, dt)
-    predict(x, v, x_before, v_before, known, mass, part, frames, dt, dt_before, out)
-    return frames, out
+    out = Prediction(np.empty((n, 3)), np.empty(n), *(np.empty((n, 3)) for _ in range(4)), frames)
+    predict(x, v, x_before, v_before, known, mass, part, dt, dt_before, out)
+    return out
 
 
 def test_without_a_turn_it_is_gears_formula():
     rng = np.random.default_rng(0)
     x, v, x_before, v_before = rng.normal(size=(4, 5, 3))
     dt, dt_before = 0.02, 0.016
-    _, made = predicted(x, v, (x_before, v_before, np.zeros((1, 3)), dt_before), True, dt, 9.0)
+    made = predicted(x, v, (x_before, v_before, np.zeros((1, 3)), dt_before), True, dt, 9.0)
     after = rng.normal(size=(5, 3))  # any end of the step
 
     def slope(a, b, c):
@@ -104,13 +104,13 @@ def test_a_rigid_flight_is_predicted_exactly(is_known):
         return turned(20.0 * time) + time * velocity, np.cross(spin, turned(20.0 * time)) + velocity
 
     before = (*state(-dt_before), dt_before * spin[None], dt_before)
-    frames, made = predicted(*state(0.0), before, is_known, dt)
-    np.testing.assert_allclose(frames.turn[0], dt * spin, atol=1e-12)
+    made = predicted(*state(0.0), before, is_known, dt)
+    np.testing.assert_allclose(made.frames.turn[0], dt * spin, atol=1e-12)
     mass, part = np.full(6, 2.0), np.zeros(6, np.int64)
     weight, centre, after = np.empty(6), np.empty((6, 3)), np.empty((6, 3))
     find_wells(made, mass, 0.0, np.zeros(6), np.zeros(3), weight, centre)
     np.testing.assert_allclose(x + made.turned + centre, state(dt)[0], atol=1e-12)
-    find_velocities(made, frames, x + made.turned, centre, mass, part, after)
+    find_velocities(made, x + made.turned, centre, mass, part, after)
     np.testing.assert_allclose(after, state(dt)[1], atol=1e-10)
     centripetal = -2.0 * np.cross(spin, np.cross(spin, turned(20.0 * dt)))
     np.testing.assert_allclose(made.load, centripetal, atol=1e-9)
