@@ -83,6 +83,7 @@ def bake_options(command):
         click.option("--quality", type=click.Choice(["preview", "standard", "final"])),
         click.option("--resume", is_flag=True, help="Continue an unfinished bake."),
         click.option("--force", is_flag=True, help="Bake again, whatever is there."),
+        click.option("--keep-going", is_flag=True, help="Bake on when a body is in trouble."),
         click.option("--preview", type=FILE, help="Also pictures: x.gif or x.png."),
         click.option("--report", type=FILE, help="Also curves and numbers: x.html."),
         click.option("--velocities", is_flag=True, help="Also velocities, for motion blur."),
@@ -311,6 +312,7 @@ def _task(context, scene, options: dict[str, Any]):
         velocities=options.get("velocities") or scene.output.velocities,
         resume=options.get("resume", False),
         force=options.get("force", False),
+        keep_going=options.get("keep_going", False),
     )
 
 

@@ -6,7 +6,7 @@ The job is an object with a `task`; relative paths in it start at the job's fold
 
     bake      (or no task) `scene` (a scene as in a scene file, or the path of one) and `cache` (a folder); optionally
               `exports` (a list of {path, up_axis, scale, body, placements}, see `sim.bake.exports.Export`), `preview`,
-              `report`, `velocities`, `resume` and `force`
+              `report`, `velocities`, `resume`, `force` and `keep_going`
     cage      `mesh`, `asset` (.npz to write) and `settings`, see `jellycage.toolkit.prepare.CageSettings`
     export    `cache` and `exports`; with `partial` as far as it was baked
     check     nothing: drops a cube, and says with which versions
@@ -32,8 +32,9 @@ from typing import Any
 from jellycage.sim.errors import SceneError
 from jellycage.toolkit.errors import ExitCode, exit_code
 
+FLAGS = ("velocities", "resume", "force", "keep_going")
 KEYS = {
-    "bake": ("scene", "cache", "exports", "preview", "report", "velocities", "resume", "force"),
+    "bake": ("scene", "cache", "exports", "preview", "report", *FLAGS),
     "cage": ("mesh", "asset", "settings", "patches"),
     "export": ("cache", "exports", "partial"),
     "check": (),
@@ -91,7 +92,7 @@ def _task(task, values, path):
     scene = values["scene"]
     scene = scene_of(scene, folder) if isinstance(scene, dict) else read_scene_file(folder / scene)
     files = {name: folder / values[name] for name in ("preview", "report") if values.get(name)}
-    flags = {name: bool(values.get(name)) for name in ("velocities", "resume", "force")}
+    flags = {name: bool(values.get(name)) for name in FLAGS}
     return BakeTask.of_scene(scene, folder / values["cache"], exports, **files, **flags)
 
 

@@ -4,6 +4,13 @@ import errno
 import re
 
 
+COMMAND_LINE = {
+    " with --force": "",
+    "; --keep-going bakes on": "",
+    "--resume": "Resume",
+}  # what the worker says of options, and what an artist reads instead
+
+
 class SetupError(Exception):
     """What has to be changed before it works, in one sentence."""
 
@@ -17,7 +24,9 @@ def for_artists(sentence: str) -> str:
     found = re.match(r"\[Errno (\d+)\] ([^:]*)(?:: '(.*)')?", sentence)
     if found is not None:
         return disk_sentence(OSError(int(found[1]), found[2], found[3]))
-    return sentence.replace(" with --force", "").replace("--resume", "Resume")
+    for words, instead in COMMAND_LINE.items():
+        sentence = sentence.replace(words, instead)
+    return sentence
 
 
 def disk_sentence(error: OSError) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jellycage.sim.bake.cache import CHECKPOINT, Arrays, Cache, Facts, make_cache, open_cache
+from jellycage.sim.bake.health import REMEDY, Health
 from jellycage.sim.bake.measures import COLUMNS, Measures, Meter
 from jellycage.sim.errors import CacheError, Cancelled, SolverError
 from jellycage.sim.scene.shot import Poses, Shot
@@ -48,6 +49,8 @@ class Bake:
     """Of this run; a bake that was continued took longer."""
     baked: int
     """Frames that this run simulated."""
+    troubles: tuple[str, ...] = ()
+    """What went wrong in it, body by body, if it was to keep going."""
 
     @cached_property
     def poses(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -66,6 +69,7 @@ def bake(
     velocities: bool = False,
     resume: bool = False,
     force: bool = False,
+    keep_going: bool = False,
     progress: Callable[[Progress], None] | None = None,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Bake:
@@ -73,10 +77,12 @@ def bake(
 
     A folder that holds the finished bake of the same shot is used as it is. One that holds an unfinished bake of it is
     continued with `resume`, one of another shot is replaced with `force`; otherwise they are refused with CacheError.
+    A frame in which a body is torn apart, crushed or left inside out, see `health`, ends the bake with SolverError, and
+    what was baked before is kept; with `keep_going` it is noted.
     `is_cancelled` is asked after every step; Cancelled and KeyboardInterrupt leave a cache that can be continued.
     """
     cache, frame, arrays = _prepared(shot, folder, velocities, resume, force)
-    return _Run(shot, cache, progress, is_cancelled).finish(frame, arrays)
+    return _Run(shot, cache, keep_going, progress, is_cancelled).finish(frame, arrays)
 
 
 def _prepared(shot, folder, velocities, resume, force) -> tuple[Cache, int | None, Arrays]:
@@ -117,12 +123,14 @@ def _prepared(shot, folder, velocities, resume, force) -> tuple[Cache, int | Non
 class _Run:
     """One run of a bake: a state that goes from frame to frame, and what is kept of it."""
 
-    def __init__(self, shot: Shot, cache: Cache, progress, is_cancelled):
-        self.shot, self.cache = shot, cache
+    def __init__(self, shot: Shot, cache: Cache, keep_going: bool, progress, is_cancelled):
+        self.shot, self.cache, self.keep_going = shot, cache, keep_going
         self.report = progress or (lambda progress: None)
         self.is_cancelled = is_cancelled
         self.stepper = shot.stepper()
         self.meter = Meter(shot, self.stepper)
+        self.health = Health(shot.scene, shot.fps)
+        self.troubles: dict[int, str] = {}
         self.poses: Poses | None = None
 
     def finish(self, frame: int | None, arrays: Arrays) -> Bake:
@@ -152,7 +160,8 @@ class _Run:
             if self.saved != self.frame:
                 self._save()
         seconds = time.perf_counter() - self.began
-        return Bake(self.cache, self.cache.measures(), seconds, last - self.first_baked)
+        troubles = tuple(self.troubles.values())
+        return Bake(self.cache, self.cache.measures(), seconds, last - self.first_baked, troubles)
 
     def _restore(self, arrays: Arrays) -> None:
         rigid = self.stepper.rigid
@@ -184,6 +193,7 @@ class _Run:
             stepper.step(state, self._after_substep)
         except SolverError as error:
             raise error.at_frame(frame, [skin.mesh.name for skin in shot.skins]) from error
+        self._check(frame, state)
         stepped = time.perf_counter()
         poses = self._write(frame, state)
         measured, spent = self.meter.measured(frame, state), stepper.spent
@@ -195,6 +205,14 @@ class _Run:
         self.cache.append_measures(measured.row(), frame - shot.frames[0])
         self.frame, self.state, self.poses, self.measured = frame, state, poses, measured
         self._tell(frame, shot.substeps)
+
+    def _check(self, frame: int, state: SceneState) -> None:
+        """End the bake where a body is in trouble, or note the first of each body."""
+        for number, text in self.health.troubles(state):
+            trouble = f"{self.shot.skins[number].mesh.name}, frame {frame}: {text}"
+            if not self.keep_going:
+                raise SolverError(f"{trouble}; {REMEDY}")
+            self.troubles.setdefault(number, trouble)
 
     def _after_substep(self, substep: int) -> None:
         if self.is_cancelled():

@@ -53,6 +53,8 @@ class BakeTask:
     velocities: bool = False
     resume: bool = False
     force: bool = False
+    keep_going: bool = False
+    """Whether to bake on when a body is in trouble."""
     elements: frozenset[str] = frozenset()
     """Kinds of element that it simulates: they can be compiled meanwhile."""
 
@@ -113,6 +115,7 @@ class BakeTask:
             velocities=self.velocities,
             resume=self.resume,
             force=self.force,
+            keep_going=self.keep_going,
             progress=_Teller(emit),
             is_cancelled=is_cancelled,
         )
@@ -134,7 +137,8 @@ class BakeTask:
             write_motion_file(shot.dolls[file.ragdoll], motion, file.path, up_axis=file.up_axis)
             written.append(file.path)
         if self.report is not None:
-            write_report(self.report, result, title=self.cache.name, notes=shot.notes)
+            notes = [*result.troubles, *shot.notes]
+            write_report(self.report, result, title=self.cache.name, notes=notes)
         if self.preview is not None:
             stage = f"drawing {self.preview.name}"
             write_preview(
@@ -217,7 +221,7 @@ class Outcome:
             "solver": _solver(shot),
             "elements": sum(len(body.elements.corners) for body in shot.scene.bodies),
             "rigid_bodies": shot.rigid_rows[-1].stop if shot.rigid_rows else 0,
-            "warnings": list(shot.notes),
+            "warnings": [*result.troubles, *shot.notes],
             "cache": str(task.cache),
             "output": [str(path) for path in self.written] or [str(task.cache)],
             "preview": task.preview and str(task.preview),

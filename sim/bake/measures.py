@@ -57,7 +57,7 @@ class Meter:
 
     def __init__(self, shot: Shot, stepper: Stepper):
         self.shot, self.stepper = shot, stepper
-        self.rest_volumes = [_solid_volume(body, body.elements.nodes) for body in shot.scene.bodies]
+        self.rest_volumes = [solid_volume(body, body.elements.nodes) for body in shot.scene.bodies]
 
     def measured(self, frame: int, state: SceneState) -> Measures:
         """What can be measured of a state, without what was spent on it."""
@@ -68,7 +68,7 @@ class Meter:
             found.kinetic_energy += 0.5 * (momentum * soft.v).sum()
             found.elastic_energy += self.stepper.elastic_energy(number)
             found.potential_energy -= (body.mass[:, None] * soft.x * scene.gravity).sum()
-            errors.append(_solid_volume(body, soft.x) / self.rest_volumes[number] - 1.0)
+            errors.append(solid_volume(body, soft.x) / self.rest_volumes[number] - 1.0)
             least.append(determinants(body, soft.x).min())
         found.volume_error = max(errors, key=abs, default=np.nan)
         found.min_J = min(least, default=np.nan)
@@ -96,7 +96,7 @@ class Meter:
         found.rod_length_error = float(np.abs(left.rod_length).max(initial=0.0))
 
 
-def _solid_volume(body: SoftBody, x) -> float:
+def solid_volume(body: SoftBody, x) -> float:
     """Volume of the solid in a cage with node positions x (n, 3) [m^3]."""
     e = body.elements
     points = len(e.volumes) // len(e.corners)

@@ -2,8 +2,8 @@
 
 An integrator, `Integrator(body, gravity=..., wind=...)`, has `start_memory(body)`, makes a prediction and the
 `increment` of a step, and may `advance` a state by what came of it; `disturb` tells it of changes that no force made.
-A solver, `Solver(system, settings)`, has `start_memory(body)`, `solve(increment, memories, contacts)`, which leaves `u`,
-`remember(memories)` and `elastic_energy`. Neither holds the state of a body.
+A solver, `Solver(system, settings)`, has `start_memory(body)`, `solve(increment, memories, contacts)`, which leaves
+`u`, `remember(memories)` and `elastic_energy`. Neither holds the state of a body.
 """
 
 from jellycage.sim.errors import SettingsError
