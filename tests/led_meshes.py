@@ -22,11 +22,11 @@ def dance(vertices, time):
     return np.stack([x, y, z], axis=1) + vertices.mean(axis=0) + way
 
 
-def dancer(asset, material, which, strength=1.0, **settings):
-    """A body that vertices `which` of its surface are pinned to their dance, and that pin."""
+def dancer(asset, material, which, strength=1.0, *, pace=1.0, **settings):
+    """A body whose vertices `which` are pinned to their dance, and that pin."""
     vertices = asset.surface_vertices
     pin = sim.Pin(
-        sim.surface_points(asset, which), lambda time: dance(vertices, time)[which], strength
+        sim.surface_points(asset, which), lambda time: dance(vertices, pace * time)[which], strength
     )
     return sim.SoftBody(asset, material, pins=[pin], **settings), pin
 

@@ -3,7 +3,6 @@
 import errno
 import re
 
-
 COMMAND_LINE = {
     " with --force": "",
     "; --keep-going bakes on": "",

@@ -1,8 +1,7 @@
 """Whether the frames of a bake still make sense: success must mean success.
 
-A body is in trouble when it is torn apart, when its volume is less than half or more than twice of what it was, or when
-an element stays inside out for longer than a recovery takes. What a body does at a blow is none: all of it is over
-within a few frames.
+A body is in trouble when it is torn apart, and when for longer than a recovery takes its volume is less than half or
+more than twice of what it was, or an element is inside out. What it does at a blow is over within a few frames.
 """
 
 import numpy as np
@@ -15,7 +14,7 @@ from jellycage.sim.soft.elasticity import determinants
 
 FARTHEST = 20.0  # sizes from its own centre that a node may be: pins may leap by ten
 SMALLEST, LARGEST = 0.5, 2.0  # volume against that at rest
-LONGEST = 0.2  # time that an element may be inside out [s]
+LONGEST = 0.2  # time for which it may have another volume, and an element be inside out [s]
 REMEDY = "use more substeps, a softer material or gentler pins; --keep-going bakes on"
 
 
@@ -25,6 +24,7 @@ class Health:
     def __init__(self, scene: Scene, fps: float):
         self.bodies, self.fps = scene.bodies, fps
         self.volumes = [solid_volume(body, body.elements.nodes) for body in scene.bodies]
+        self.misshapen = [0.0 for _ in scene.bodies]
         self.inverted = [np.zeros(len(body.elements.volumes)) for body in scene.bodies]
 
     def troubles(self, state: SceneState) -> list[tuple[int, str]]:
@@ -46,8 +46,11 @@ class Health:
         if not away.max() <= FARTHEST:
             return f"is torn apart, {away.max():.3g} sizes wide at {_place(x[away.argmax()])}"
         volume = solid_volume(body, x) / self.volumes[number]
-        if not SMALLEST <= volume <= LARGEST:
-            return f"has {volume:.0%} of its volume at {_place(centre)}"
+        is_fine = SMALLEST <= volume <= LARGEST
+        self.misshapen[number] = 0.0 if is_fine else self.misshapen[number] + 1.0 / self.fps
+        if self.misshapen[number] > LONGEST:
+            lasting = f"{self.misshapen[number]:.2g} s"
+            return f"has {volume:.0%} of its volume, for {lasting} now, at {_place(centre)}"
         if inverted.max() > LONGEST:
             points = len(det) // len(body.elements.corners)
             corners = body.elements.corners[inverted.argmax() // points]

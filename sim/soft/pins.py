@@ -3,9 +3,11 @@
 Thesis on interactive co-rotational FEM, sec. 3.4.2.1: a pin forbids 1, 2 or 3 directions to each of its points.
 
 Differs from the thesis, which has hard constraints only: a pin has a strength s in 0..1. At 1 its points are
-projected, see `constraints`. Below, a point of effective mass m_p hangs on a critically damped spring with the rate w
-= `spring_rate(s)`: stiffness m_p w^2 [N/m] and damping 2 m_p w [N s/m]. The error then decays as (1 + w t) exp(-w t),
-whatever the mass, the mesh and the time step are.
+projected, see `constraints`, or where they are too many held as hard as the cage can. Below, a point that carries a
+mass m_p hangs on a critically damped spring with the rate w = `spring_rate(s)`: stiffness m_p w^2 [N/m] and damping
+2 m_p w [N s/m] against the motion of its target. All soft points of a part carry all of it, shared out by their
+effective masses. So its error decays as (1 + w t) exp(-w t), whatever the mass, the mesh, the number of points and the
+time step are.
 """
 
 from collections.abc import Callable

@@ -30,6 +30,7 @@ from jellycage.sim.solvers.springs_kernels import NO_SPRINGS, Springs
 
 NOT_MOVED = np.zeros((0, 3))
 ARRIVED = 1e-14  # distance to a hard pin's target, relative to the body, that is not worth a move
+FASTEST_LED = 0.1  # sizes per step that a target is led: more is a jump
 HARDNESS = 100.0  # of the springs of hard pins together, in what their nodes feel of inertia and elasticity
 
 
@@ -91,7 +92,7 @@ class PinTracker:
         moved = self._moved(x)
         if not len(moved) and not len(self.sprung):
             return self.at_rest
-        springs = self._springs(x, dt) if len(self.sprung) else NO_SPRINGS
+        springs = self._springs(x, end, dt) if len(self.sprung) else NO_SPRINGS
         return replace(self.at_rest, moved=moved, springs=springs)
 
     def _read(self, time):
@@ -100,7 +101,7 @@ class PinTracker:
         strength = np.concatenate([np.zeros(0), *(pin.strengths(time) for pin in pins)])
         if self.strength is None or not np.array_equal(strength, self.strength):
             self._share_out(strength)
-        targets = [pin.targets(start, time) for pin, start in zip(pins, self.start, strict=True)]
+        targets = self._targets(time)
         self.target = np.concatenate([np.zeros((0, 3)), *targets])
         parts = zip(pins, targets, strict=True)
         goals = [
@@ -108,6 +109,11 @@ class PinTracker:
         ]
         self.goal = np.concatenate([np.zeros(0), *goals])[self.is_row_exact]
         self.near = ARRIVED * (body.size + np.abs(self.goal).max(initial=0.0))
+
+    def _targets(self, time):
+        """Of the points of each pin at a time [s]."""
+        pins = zip(self.body.pins, self.start, strict=True)
+        return [pin.targets(start, time) for pin, start in pins]
 
     def _share_out(self, strength):
         """Which points are held exactly, and which by springs."""
@@ -145,13 +151,20 @@ class PinTracker:
             return NOT_MOVED
         return prescribed(self.rows, wanted, len(x)).reshape(-1, 3)
 
-    def _springs(self, x, dt):
-        """Stiffness k and damping c make one spring of k + c/dt towards (k target + c/dt p) / (k + c/dt)."""
+    def _springs(self, x, end, dt):
+        """Stiffness k and damping c make one spring of k + c/dt towards (k target + c/dt (p + led)) / (k + c/dt).
+
+        led: how far the target moves in the step, so that a point which is led at an even pace follows without a lag.
+        """
         if dt != self.prepared_dt:
             self._prepare_springs(dt)
         which = self.sprung
         p = np.einsum("ka,kai->ki", self.weights[which], x[self.nodes[which]])
         target = self.target[which]
+        if not self.is_steady and self.lag.any():
+            led = target - np.concatenate(self._targets(end - dt))[which]
+            far = np.sqrt((led * led).sum(axis=1)) > FASTEST_LED * self.body.size
+            p += np.where(far[:, None], 0.0, led)
         return self.springs.towards(target + self.lag[:, None] * (p - target))
 
     def _prepare_springs(self, dt):
@@ -160,7 +173,12 @@ class PinTracker:
         nodes, strength = self.nodes[which], self.strength[which]
         is_hard = strength >= 1.0
         rate = spring_rate(np.where(is_hard, 0.0, strength))
-        k, c = self.mass[which] * rate * rate, 2.0 * self.mass[which] * rate / dt
+        # All soft points of a part together carry all of it, be they few or many.
+        part = self.body.part[nodes[:, 0]]
+        whole = np.bincount(self.body.part, self.body.mass)
+        mass = np.where(is_hard, 0.0, self.mass[which])
+        mass = mass * (whole / np.maximum(np.bincount(part, mass, len(whole)), 1e-300))[part]
+        k, c = mass * rate * rate, 2.0 * mass * rate / dt
         # Hard points of one element share one stiffness: how many there are must not matter.
         feels = self.body.stiffness_scale + self.body.mass / (dt * dt)
         _, element, count = np.unique(nodes, axis=0, return_inverse=True, return_counts=True)

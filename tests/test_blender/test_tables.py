@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jellycage.sim.bake.health import REMEDY
 from jellycage.sim.export.frames import ExportMesh
 from jellycage.sim.export.pc2 import Pc2Writer, read_pc2
 from jellycage.sim.export.writers import WRITERS
@@ -18,7 +19,7 @@ sys.path.insert(0, str(ROOT / "blender_addon"))
 
 import build_extension  # noqa: E402  (the folder of scripts is no package)
 
-PLAIN_MODULES = ("schema.py", "estimate.py", "pc2.py")
+PLAIN_MODULES = ("schema.py", "estimate.py", "pc2.py", "errors.py")
 """Modules of the extension that need no Blender."""
 
 
@@ -87,3 +88,9 @@ def test_point_caches_are_those_of_the_simulator(extension, tmp_path):
     assert (tmp_path / "a.pc2").read_bytes() == (tmp_path / "b.pc2").read_bytes()
     assert (extension("pc2").read_points(tmp_path / "b.pc2") == frames).all()
     assert (read_pc2(tmp_path / "a.pc2").positions == frames).all()
+
+
+def test_an_artist_is_not_told_of_options(extension):
+    sentence = extension("errors").for_artists
+    assert "--" not in sentence(f"bear, frame 7: is torn apart; {REMEDY}")
+    assert sentence("stopped, --resume continues") == "stopped, Resume continues"

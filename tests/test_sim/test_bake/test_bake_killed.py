@@ -42,7 +42,7 @@ def violent_scene(folder) -> Path:
 
 def whole_digests(scene: Path, folder) -> dict[str, str]:
     """Digests of the frames of a bake that nothing stops."""
-    bake(shot_of(scene.parent, json.loads(scene.read_text())), folder)
+    bake(shot_of(scene.parent, json.loads(scene.read_text())), folder, keep_going=True)
     return frame_digests(folder)
 
 
@@ -54,7 +54,15 @@ def heed_ctrl_c():
 def started(scene, cache, *options, **more):
     """A bake in a process of its own."""
     command = python(
-        "-m", "jellycage.sim.cli", "bake", scene, "--cache", cache, "--progress", "json"
+        "-m",
+        "jellycage.sim.cli",
+        "bake",
+        scene,
+        "--cache",
+        cache,
+        "--keep-going",
+        "--progress",
+        "json",
     )
     return subprocess.Popen(
         [*command, *options],

@@ -59,8 +59,9 @@ def test_what_a_sound_body_does_is_no_trouble(scene):
     ],
 )
 def test_a_body_that_is_too_small_too_large_or_torn_is_in_trouble(scene, shape, text):
-    ((said,),) = told(scene, shape)
-    assert text in said
+    is_torn = text == "is torn apart"
+    said = told(scene, *(1 if is_torn else 5) * [shape])
+    assert text in said[-1][0] and said[:-1] == [[]] * len(said[:-1])
 
 
 def test_an_element_may_be_inside_out_for_a_moment_and_no_longer(scene):
@@ -88,7 +89,7 @@ def crushed(folder):
             for frame, z in ((3, 1.6), (9, 0.62))
         ],
     }
-    return document(folder, frames=(1, 12), colliders=({"kind": "plane"}, press))
+    return document(folder, frames=(1, 18), colliders=({"kind": "plane"}, press))
 
 
 def test_a_crushed_body_ends_the_bake_and_leaves_what_was_good(tmp_path):
@@ -104,7 +105,7 @@ def test_a_crushed_body_ends_the_bake_and_leaves_what_was_good(tmp_path):
     on = bake(shot, tmp_path / "bake", resume=True, keep_going=True)
     whole = bake(shot, tmp_path / "whole", keep_going=True)
     assert on.troubles and on.troubles[0].startswith("cube, frame ")
-    for frame in (1, last, 12):
+    for frame in (1, last, 18):
         name = f"frame_{frame:04d}.npy"
         assert (tmp_path / "bake" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     assert whole.column("volume_error").min() < -0.5

@@ -271,9 +271,33 @@ def test_a_softly_pinned_body_keeps_its_books_of_momentum():
     after = before.copy()
     after.step()
     moved = after.x - before.x
-    rate, m = spring_rate(strength), body.mass[0]
+    rate, m = spring_rate(strength), body.mass.sum()  # one point carries all of it
     spring = -m * rate**2 * (after.x[0] - nodes[0]) - 2.0 * m * rate * moved[0] / dt
     pull = body.mass.sum() * np.array([0.0, 0.0, -9.81]) + spring
     np.testing.assert_allclose(
         (body.mass[:, None] * moved).sum(axis=0) / dt**2, pull, atol=1e-6 * np.abs(pull).max()
     )
+
+
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_few_soft_pins_carry_a_body_as_many_do(kind, count):
+    """A stiff body that begins aside of its targets comes to them as (1 + w t) exp(-w t), be its pins few or many."""
+    cage = beam(kind)
+    aside, rate, end = np.array([0.0, 0.05, 0.02]), float(spring_rate(0.4)), 0.15
+    middle = np.abs(cage.nodes - cage.nodes.mean(axis=0)).sum(axis=1).argsort()[:count]
+    pin = sim.Pin(sim.node_points(middle), cage.nodes[middle], strength=0.4)
+    body = sim.SoftBody(cage, sim.Corotated(1e9, 0.3), pins=[pin], start=cage.nodes + aside)
+    *_, state = steps(body, 300, end / 300, gravity=(0.0, 0.0, 0.0))
+    left = (state.x[middle] - cage.nodes[middle]).mean(axis=0) @ aside / (aside @ aside)
+    wt = rate * end
+    assert left == pytest.approx((1.0 + wt) * np.exp(-wt), abs=0.03)
+
+
+def test_a_soft_pin_that_is_led_at_an_even_pace_does_not_lag(kind):
+    cage, pace = beam(kind), np.array([2.0, 1.0, 0.0])
+    points = clamped(cage)
+    start = points.positions(cage.nodes)
+    pin = sim.Pin(points, lambda time: start + time * pace, strength=0.5)
+    body = sim.SoftBody(cage, sim.Corotated(1e6, 0.3), pins=[pin], mass_damping=0.0)
+    *_, state = steps(body, 80, gravity=(0.0, 0.0, 0.0))
+    assert violation(pin, state, start) < 0.01 * body.size
