@@ -31,6 +31,7 @@ def test_a_python_example_runs(snippet, checkout):
     exec(compile(snippet, "README.md", "exec"), {})
 
 
+@pytest.mark.slow
 def test_the_command_lines_run_in_order(checkout):
     from jellycage.sim.cli import main
 

@@ -418,6 +418,7 @@ def test_a_closed_pipe_is_no_drama(folder):
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_real_stages_agree_with_the_command_line(folder):
     done = command(
         "cage", "cube.obj", "-o", "a.npz", "--png", "a.png", "--resolution", "4", "--json"

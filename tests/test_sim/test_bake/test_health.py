@@ -111,6 +111,7 @@ def test_a_crushed_body_ends_the_bake_and_leaves_what_was_good(tmp_path):
     assert whole.column("volume_error").min() < -0.5
 
 
+@pytest.mark.slow
 def test_the_command_says_it_and_ends_with_4_or_goes_on(tmp_path):
     (tmp_path / "shot.json").write_text(json.dumps(crushed(tmp_path)))
     ask = [COMMAND, "bake", "shot.json", "-o", "out.pc2", "--progress", "none", "--json"]

@@ -28,6 +28,8 @@ from jellycage.sim.contact.contact_points import contact_points
 from jellycage.sim.contact.memory import NO_MEMORY
 from jellycage.sim.shapes.signed_distance_kernels import signed_distance
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 DT = 0.01
 

@@ -300,6 +300,7 @@ def lasts(character, **settings):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 300])
 def test_chains_of_any_length_fall(count):
     run = lasts(chain_character([0.05] * count if count > 2 else [0.4] * count))

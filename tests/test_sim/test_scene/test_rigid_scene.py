@@ -309,6 +309,7 @@ def straight(folder, **options):
     return shot, bake(shot, folder / "straight", **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", [58, 59, 60, 63, 65, 66, 75])
 def test_an_interrupted_bake_goes_on_to_the_same_bytes(tmp_path, frame):
     """Before anybody is limp, at both transitions and between and after them."""
@@ -330,6 +331,7 @@ def test_an_interrupted_bake_goes_on_to_the_same_bytes(tmp_path, frame):
         assert np.array_equal(a, b) and a.shape[:2] == (23, 16 + 16 + 3)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals are those of Unix")
 def test_a_bake_that_was_killed_goes_on_to_the_same_bytes(tmp_path):
     content = busy(tmp_path, frames=(58, 300))
@@ -347,6 +349,7 @@ def test_a_bake_that_was_killed_goes_on_to_the_same_bytes(tmp_path):
     assert frame_digests(parts) == frame_digests(tmp_path / "straight")
 
 
+@pytest.mark.slow
 def test_thread_counts_and_processes_give_the_same_bytes(tmp_path):
     straight(tmp_path)
     scene = write_scene(tmp_path, busy(tmp_path), "shot.json")

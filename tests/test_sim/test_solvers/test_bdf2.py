@@ -116,6 +116,7 @@ def test_a_rigid_flight_is_predicted_exactly(is_known):
     np.testing.assert_allclose(made.load, centripetal, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("substeps", [1, 2, 8])
 @pytest.mark.parametrize("turns", [0.5, 1.0, 3.0])
 def test_a_spinning_block_goes_on_spinning(kind, turns, substeps):
@@ -132,6 +133,7 @@ def test_a_spinning_block_goes_on_spinning(kind, turns, substeps):
         np.testing.assert_allclose(now, then, atol=1e-9 * np.linalg.norm(start[1]))
 
 
+@pytest.mark.slow
 def test_a_tumbling_soft_block_agrees_with_short_steps(kind):
     """About no axis of its own, and stretched by its spin: the shape after a second is that of 16 times the steps."""
     ends = []
@@ -144,6 +146,7 @@ def test_a_tumbling_soft_block_agrees_with_short_steps(kind):
     assert np.linalg.norm(ends[1] - ends[0], axis=1).max() < 0.03 * body.size
 
 
+@pytest.mark.slow
 def test_the_loss_of_a_vibration_is_that_of_the_formula():
     """At 40 steps per period 5.6 % of the amplitude in ten periods and 0.8 % of the frequency; and of second order."""
     cage = sim.Cage(*beam_hexes(6, 2, 2, (2.0, 0.5, 0.5)))
@@ -209,6 +212,7 @@ def test_a_fall_ends_no_higher_than_it_began(kind, young, dt):
     assert min(heights) > -1.0
 
 
+@pytest.mark.slow
 def test_steps_of_other_lengths_keep_the_order():
     """A cube that rings, by steps that change: the error falls with their square."""
     cage = sim.Cage(*beam_hexes(2, 2, 2))

@@ -25,6 +25,8 @@ from jellycage.sim.solvers.coarse_space_kernels import turn_groups
 from jellycage.sim.solvers.conjugate_gradients_kernels import Matrix
 from jellycage.toolkit.compile_kernels import njit
 
+pytestmark = pytest.mark.slow
+
 # These are called by kernels only, and would be Python here.
 residual_norm = kernels.residual_norm
 dot, multiply, solve = njit(kernels.dot), njit(kernels.multiply), njit(kernels.solve)

@@ -37,6 +37,7 @@ def offsets(run, pin):
     return np.linalg.norm(pin.points.positions(run.x) - pin.targets(start, run.time), axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("element", ["tet", "hex"])
 @pytest.mark.parametrize("name", ["hand", "creature", "gummy_bear"])
 @pytest.mark.parametrize(
@@ -65,6 +66,7 @@ def test_contradicting_pins_are_met_halfway(element):
         assert np.abs(points.positions(run.x) - start).max() < 0.1 * size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("element", ["tet", "hex"])
 @pytest.mark.parametrize("which", ["all", "one element"])
 def test_pins_that_jump_ten_sizes_and_let_go_leave_a_sound_body(element, which):

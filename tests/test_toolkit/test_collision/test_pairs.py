@@ -46,6 +46,7 @@ def assert_same_as_brute_force(a, b):
     return crossings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", POSES)
 def test_pairs_are_those_of_trying_every_pair_and_segments_form_closed_curves(kind):
     rng = np.random.default_rng(0)

@@ -39,6 +39,7 @@ def posed_at(asset, rng, amount=0.1):
     return pose(asset.collision, nodes + 0.3 * rng.normal(size=3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("other", ["tets", "torus"])
 def test_crossing_triangles_are_those_of_trying_every_pair(name, other, assets):

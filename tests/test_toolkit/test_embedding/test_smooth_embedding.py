@@ -26,6 +26,8 @@ from jellycage.toolkit.embedding.smooth_embedding_kernels import DETOUR, STRAIGH
 from jellycage.toolkit.errors import AssetError, SettingsError
 from jellycage.toolkit.prepare import build_cage
 
+pytestmark = pytest.mark.slow
+
 SHAPES = {
     "ball": ball(2),
     "torus": torus(),

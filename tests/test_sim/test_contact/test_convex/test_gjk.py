@@ -9,6 +9,8 @@ from jellycage.sim.contact.convex.detection_kernels import meet_cores
 from jellycage.sim.contact.convex.gjk_kernels import closest_of_cores, closest_of_segments
 from jellycage.toolkit.compile_kernels import njit
 
+pytestmark = pytest.mark.slow
+
 
 @njit
 def met(q, shapes, work, s, t, ox, oy, oz):
