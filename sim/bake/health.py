@@ -1,7 +1,8 @@
 """Whether the frames of a bake still make sense: success must mean success.
 
 A body is in trouble when it is torn apart, and when for longer than a recovery takes its volume is less than half or
-more than twice of what it was, or an element is inside out. What it does at a blow is over within a few frames.
+more than twice of what it was, or an element is inside out. What it does at a blow is over within a few frames; what
+pins do to the elements that they hold of is asked for.
 """
 
 import numpy as np
@@ -26,6 +27,7 @@ class Health:
         self.volumes = [solid_volume(body, body.elements.nodes) for body in scene.bodies]
         self.misshapen = [0.0 for _ in scene.bodies]
         self.inverted = [np.zeros(len(body.elements.volumes)) for body in scene.bodies]
+        self.is_led = [_is_led(body) for body in scene.bodies]
 
     def troubles(self, state: SceneState) -> list[tuple[int, str]]:
         """(number of the body, what is the matter and where) for each body in trouble, one frame after the last."""
@@ -40,7 +42,8 @@ class Health:
         """What is the matter with a body at node positions x (n, 3), or nothing."""
         det = determinants(body, x)
         inverted = self.inverted[number]
-        inverted[:] = np.where(det <= 0.0, inverted + 1.0 / self.fps, 0.0)
+        is_inverted = (det <= 0.0) & ~self.is_led[number]
+        inverted[:] = np.where(is_inverted, inverted + 1.0 / self.fps, 0.0)
         centre = (body.mass[:, None] * x).sum(axis=0) / body.mass.sum()
         away = np.sqrt(((x - centre) ** 2).sum(axis=1)) / body.size
         if not away.max() <= FARTHEST:
@@ -60,6 +63,15 @@ class Health:
                 f"at {_place(x[corners].mean(axis=0))}"
             )
         return ""
+
+
+def _is_led(body: SoftBody):
+    """Whether a pin takes hold of the element of each quadrature point, shape (q,)."""
+    is_pinned = np.zeros(len(body.mass), np.bool_)
+    for pin in body.pins:
+        is_pinned[pin.points.nodes[pin.points.weights != 0.0]] = True
+    corners = body.elements.corners
+    return np.repeat(is_pinned[corners].any(axis=1), len(body.elements.volumes) // len(corners))
 
 
 def _place(point) -> str:

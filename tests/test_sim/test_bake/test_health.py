@@ -79,6 +79,17 @@ def test_an_element_may_be_inside_out_for_a_moment_and_no_longer(scene):
     assert "inside out for 0.25 s at (" in for_good[4][0]
 
 
+def test_what_pins_do_to_their_elements_is_asked_for(scene):
+    """The same corner, led through its cell by a pin."""
+
+    def pushed(x):
+        x[0] += 2.0 * (x.mean(axis=0) - x[0])
+        return x
+
+    pinned = replace(scene.bodies[0], pins=[sim.Pin(sim.node_points([0]))])
+    assert told(replace(scene, bodies=[pinned]), *8 * [pushed]) == [[]] * 8
+
+
 def crushed(folder):
     """A cube between a floor and a ceiling that comes down to a tenth of it, from frame 3 to 9."""
     press = {
