@@ -186,7 +186,7 @@ class PinTracker:
         hardness = HARDNESS * (self.weights[which] * feels[nodes]).sum(axis=1)
         k = np.where(is_hard, hardness / np.maximum(hard_count, 1.0), k)
         self.lag = c / (k + c)
-        self.springs = pin_springs(nodes, self.weights[which], k + c, self.blocked[which])
+        self.springs = pin_springs(nodes, self.weights[which], k + c, self.blocked[which], is_hard)
         self.prepared_dt = dt
 
 

@@ -7,6 +7,9 @@ The points p of one element, with weights w_p, stiffnesses k_p and targets t_p, 
 where l_m, q_m are the eigenvalues above zero and eigenvectors of M = sum_p k_p w_p w_p^T, and s_m = q_m.(sum_p k_p w_p
 t_p) / l_m. So an element has at most as many springs as corners, whether ten points are pinned in it or a thousand,
 and points that contradict each other are followed as closely as the cage can: in the sense of least squares.
+
+Hard points leave out eigenvectors that they hardly tell from zero. They would be met by nodes that leap several times
+as far as the points are led; the material decides about them instead.
 """
 
 from dataclasses import dataclass
@@ -18,6 +21,7 @@ from scipy.sparse import csr_array
 from jellycage.sim.solvers.springs_kernels import NO_SPRINGS, Springs
 
 LEAST = 1e-9  # of the greatest eigenvalue of an element: below this its points say nothing about a direction
+LEAST_HARD = 0.04  # and hard ones too little: nodes would leap five times as far as they are led
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +38,10 @@ class PinSprings:
         return self.springs._replace(target=np.ascontiguousarray(self.share @ targets))
 
 
-def pin_springs(nodes, weights, stiffness, blocked) -> PinSprings:
+def pin_springs(nodes, weights, stiffness, blocked, is_hard) -> PinSprings:
     """Springs for points of nodes and weights (k, a), of a stiffness (k,) [N/m], blocked as in `Springs`, shape (k, 6).
+
+    is_hard (k,): whether they stand for hard pins.
 
     The points with the same nodes in the same order are of one element.
     """
@@ -49,7 +55,8 @@ def pin_springs(nodes, weights, stiffness, blocked) -> PinSprings:
     m = np.zeros((len(groups), *2 * nodes.shape[1:]))
     np.add.at(m, group, pulled[:, :, None] * weights[:, None, :])
     values, vectors = np.linalg.eigh(m)
-    of_group, of_mode = np.nonzero(values > LEAST * values[:, -1:])
+    least = np.where(np.bincount(group, is_hard) > 0.0, LEAST_HARD, LEAST)
+    of_group, of_mode = np.nonzero(values > (least * values[:, -1])[:, None])
     value, vector = values[of_group, of_mode], vectors[of_group, :, of_mode]
     # Every point has a share in each spring of its group.
     first = np.searchsorted(of_group, np.arange(len(groups) + 1))

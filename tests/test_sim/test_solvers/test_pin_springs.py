@@ -40,7 +40,7 @@ def test_they_pull_as_all_points_would(corners, count):
     elements = np.arange(3 * corners).reshape(3, corners)
     nodes, weights, stiffness, target = points_in(elements, count, count + corners)
     blocked = np.where(np.arange(count)[:, None] % 2 == 0, FREE, [0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
-    springs = pin_springs(nodes, weights, stiffness, blocked).towards(target)
+    springs = pin_springs(nodes, weights, stiffness, blocked, np.zeros(count, bool)).towards(target)
     assert len(springs.stiffness) <= min(count, 2 * 3 * corners)
     energies = []
     for seed in range(3):
@@ -57,7 +57,7 @@ def test_they_pull_as_all_points_would(corners, count):
 def test_points_of_one_place_say_nothing_about_the_rest_of_their_element():
     nodes = np.tile(np.arange(4, dtype=np.int32), (9, 1))
     weights = np.tile([0.1, 0.2, 0.3, 0.4], (9, 1))
-    made = pin_springs(nodes, weights, np.ones(9), np.tile(FREE, (9, 1)))
+    made = pin_springs(nodes, weights, np.ones(9), np.tile(FREE, (9, 1)), np.zeros(9, bool))
     assert len(made.springs.stiffness) == 1
     targets = np.random.default_rng(0).normal(size=(9, 3))
     spring = made.towards(targets)
@@ -66,5 +66,19 @@ def test_points_of_one_place_say_nothing_about_the_rest_of_their_element():
 
 
 def test_without_points_there_are_no_springs():
-    none = pin_springs(np.zeros((0, 4), np.int32), np.zeros((0, 4)), np.zeros(0), np.zeros((0, 6)))
+    nothing = np.zeros(0)
+    none = pin_springs(
+        np.zeros((0, 4), np.int32), np.zeros((0, 4)), nothing, np.zeros((0, 6)), nothing
+    )
     assert len(none.towards(np.zeros((0, 3))).stiffness) == 0
+
+
+def test_hard_points_that_are_close_together_do_not_make_nodes_leap():
+    """Two points a hair apart that are led apart: soft ones say so, hard ones leave the difference to the material."""
+    weights = np.array([[0.25, 0.25, 0.25, 0.25], [0.27, 0.23, 0.25, 0.25]])
+    nodes, both = np.tile(np.arange(4, dtype=np.int32), (2, 1)), np.tile(FREE, (2, 1))
+    soft, hard = (
+        pin_springs(nodes, weights, np.ones(2), both, np.full(2, is_hard)).springs
+        for is_hard in (False, True)
+    )
+    assert (len(soft.stiffness), len(hard.stiffness)) == (2, 1)
