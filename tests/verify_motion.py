@@ -35,7 +35,7 @@ FPS = 24.0
 RESOLUTIONS = (8, 16, 32)
 WEIGHTS = {"1": 1.0, "0.9": 0.9, "0.5": 0.5, "random": None}
 LARGEST_MESH = 30_000  # triangles: larger ones say nothing new about pins
-FASTEST_BDF2 = sim.SolverSettings(integrator="bdf2")
+BDF2 = sim.SolverSettings(integrator="bdf2")
 
 
 def verify_pins(files, out):
@@ -48,7 +48,7 @@ def verify_pins(files, out):
             worst, slowest = (0.0, ""), (0.0, "")
             for resolution in RESOLUTIONS:
                 asset = toolkit.build_cage(mesh, resolution=resolution, element=element)
-                fallen = seconds_of(asset, ())
+                fallen = seconds_of_a_fall(asset)
                 for part in ("all", "half", "tenth", "random"):
                     for weight in WEIGHTS:
                         off, seconds = danced(asset, resolution, part, weight)
@@ -74,35 +74,27 @@ def danced(asset, resolution, part, weight):
     cell = np.ptp(asset.surface_vertices, axis=0).max() / resolution
     counts = np.broadcast_to(strength, len(which)) >= 0.5
     off, began = 0.0, time.perf_counter()
-    for run in frames(body, ()):
-        away = np.linalg.norm(
-            pin.points.positions(run.soft.x) - pin.targets(start, run.time), axis=1
-        )
+    for state in frames(body):
+        x, goal = state.soft[0].x, pin.targets(start, state.time)
+        away = np.linalg.norm(pin.points.positions(x) - goal, axis=1)
         off = max(off, away[counts].max() / cell)
     return off, time.perf_counter() - began
 
 
-def seconds_of(asset, pins):
+def seconds_of_a_fall(asset):
     """Seconds that the same body takes to fall on a floor, the faster of two times."""
-    body = sim.SoftBody(asset, flesh(asset), pins=pins)
+    body = sim.SoftBody(asset, flesh(asset))
     floor = sim.ground(asset.surface_vertices[:, 2].min() - 0.02 * body.size)
     times = []
     for _ in range(2):
         began = time.perf_counter()
-        for _ in frames(body, [floor]):
+        for _ in frames(body, floor):
             pass
         times.append(time.perf_counter() - began)
     return min(times)
 
 
-class Run:
-    """A state and its time."""
-
-    def __init__(self, state):
-        self.soft, self.time = state.soft[0], state.time
-
-
-def frames(body, colliders):
+def frames(body, *colliders):
     """The states of a second at preview quality."""
     quality = QUALITIES["preview"]
     settings = sim.SolverSettings(newton_iterations=quality.newton_iterations)
@@ -111,7 +103,7 @@ def frames(body, colliders):
     state = stepper.start()
     for _ in range(int(FPS)):
         stepper.step(state)
-        yield Run(state)
+        yield state
 
 
 def flesh(asset):
@@ -130,7 +122,7 @@ def verify_spins(out):
                 cage = sim.Cage(*build(3, 3, 2, (1.0, 1.0, 0.6)))
                 spin = (0.0, 0.0, 2.0 * np.pi * turns)
                 body = sim.SoftBody(cage, sim.NeoHookean(1e7, 0.3, 1000.0), spin=spin)
-                run = OneBody(body, 1.0 / (FPS * substeps), FASTEST_BDF2, gravity=(0.0, 0.0, 0.0))
+                run = OneBody(body, 1.0 / (FPS * substeps), BDF2, gravity=(0.0, 0.0, 0.0))
                 start, before, angle = momenta(body, run)[1], run.x, 0.0
                 for _ in range(int(4 * FPS) * substeps):
                     run.step()

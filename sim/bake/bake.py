@@ -16,6 +16,9 @@ from jellycage.sim.errors import CacheError, Cancelled, SolverError
 from jellycage.sim.scene.shot import Poses, Shot
 from jellycage.sim.scene.state import SceneState
 
+TROUBLES = (
+    "health.troubles"  # in a checkpoint: what was the matter with each soft body first, or nothing
+)
 CHECKPOINT_SECONDS = 2.0  # a bake that is killed loses no more than this, and a frame
 
 
@@ -78,7 +81,7 @@ def bake(
     A folder that holds the finished bake of the same shot is used as it is. One that holds an unfinished bake of it is
     continued with `resume`, one of another shot is replaced with `force`; otherwise they are refused with CacheError.
     A frame in which a body is torn apart, crushed or left inside out, see `health`, ends the bake with SolverError, and
-    what was baked before is kept; with `keep_going` it is noted.
+    what was baked before is kept; so does asking for such a bake again. With `keep_going` it is noted.
     `is_cancelled` is asked after every step; Cancelled and KeyboardInterrupt leave a cache that can be continued.
     """
     cache, frame, arrays = _prepared(shot, folder, velocities, resume, force)
@@ -130,6 +133,7 @@ class _Run:
         self.stepper = shot.stepper()
         self.meter = Meter(shot, self.stepper)
         self.health = Health(shot.scene, shot.fps)
+        self.ill_for = self.health.start()
         self.troubles: dict[int, str] = {}
         self.poses: Poses | None = None
 
@@ -147,6 +151,7 @@ class _Run:
         else:
             self.frame = frame
             self._restore(arrays)
+        self._end_if(self.troubles)
         self.first_baked = self.saved = self.frame
         saved_at = time.perf_counter()
         try:
@@ -171,6 +176,8 @@ class _Run:
                 if not self.state.rigid:
                     raise KeyError("rigid")
                 rigid.world_at(self.state.time, self.state.rigid)
+            self.ill_for = {name: arrays[name] for name in self.ill_for}
+            self.troubles = {n: str(text) for n, text in enumerate(arrays[TROUBLES]) if text}
         except (KeyError, TypeError, ValueError) as error:
             path = self.cache.folder / CHECKPOINT
             raise CacheError(f"{path}: does not fit this scene; bake again with --force") from error
@@ -181,19 +188,24 @@ class _Run:
 
     def _save(self) -> None:
         """Make the frames so far safe, and the state from which they can be continued."""
-        self.cache.write_checkpoint(self.frame, self.state.arrays())
+        said = np.array([self.troubles.get(n, "") for n in range(len(self.shot.skins))], np.str_)
+        arrays = {**self.state.arrays(), **self.ill_for, TROUBLES: said}
+        self.cache.write_checkpoint(self.frame, arrays)
         self.saved = self.frame
 
     def _step(self) -> None:
         """Simulate the next frame; only what is whole is kept."""
         shot, stepper, state = self.shot, self.stepper, self.state.copy()
         frame, before = self.frame + 1, replace(stepper.spent)
+        names = [skin.mesh.name for skin in shot.skins]
         began = time.perf_counter()
         try:
             stepper.step(state, self._after_substep)
         except SolverError as error:
-            raise error.at_frame(frame, [skin.mesh.name for skin in shot.skins]) from error
-        self._check(frame, state)
+            raise error.at_frame(frame, names) from error
+        ill_for, troubles = self.health.after(state, self.ill_for)
+        troubles = {n: f"{names[n]}, frame {frame}: {text}" for n, text in troubles.items()}
+        self._end_if(troubles)
         stepped = time.perf_counter()
         poses = self._write(frame, state)
         measured, spent = self.meter.measured(frame, state), stepper.spent
@@ -204,15 +216,13 @@ class _Run:
         measured.write_seconds = time.perf_counter() - stepped
         self.cache.append_measures(measured.row(), frame - shot.frames[0])
         self.frame, self.state, self.poses, self.measured = frame, state, poses, measured
+        self.ill_for, self.troubles = ill_for, {**troubles, **self.troubles}
         self._tell(frame, shot.substeps)
 
-    def _check(self, frame: int, state: SceneState) -> None:
-        """End the bake where a body is in trouble, or note the first of each body."""
-        for number, text in self.health.troubles(state):
-            trouble = f"{self.shot.skins[number].mesh.name}, frame {frame}: {text}"
-            if not self.keep_going:
-                raise SolverError(f"{trouble}; {REMEDY}")
-            self.troubles.setdefault(number, trouble)
+    def _end_if(self, troubles: dict[int, str]) -> None:
+        """Go no further with bodies in trouble, unless it is to keep going."""
+        if troubles and not self.keep_going:
+            raise SolverError(f"{next(iter(troubles.values()))}; {REMEDY}")
 
     def _after_substep(self, substep: int) -> None:
         if self.is_cancelled():

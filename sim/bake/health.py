@@ -9,7 +9,7 @@ import numpy as np
 
 from jellycage.sim.bake.measures import solid_volume
 from jellycage.sim.scene.scene import Scene
-from jellycage.sim.scene.state import SceneState
+from jellycage.sim.scene.state import Arrays, SceneState
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.elasticity import determinants
 
@@ -20,58 +20,62 @@ REMEDY = "use more substeps, a softer material or gentler pins; --keep-going bak
 
 
 class Health:
-    """Looks at the soft bodies of a scene from frame to frame. A bake that is continued starts to count anew."""
+    """Looks at the soft bodies of a scene, frame after frame."""
 
     def __init__(self, scene: Scene, fps: float):
         self.bodies, self.fps = scene.bodies, fps
         self.volumes = [solid_volume(body, body.elements.nodes) for body in scene.bodies]
-        self.misshapen = [0.0 for _ in scene.bodies]
-        self.inverted = [np.zeros(len(body.elements.volumes)) for body in scene.bodies]
-        self.is_led = [_is_led(body) for body in scene.bodies]
 
-    def troubles(self, state: SceneState) -> list[tuple[int, str]]:
-        """(number of the body, what is the matter and where) for each body in trouble, one frame after the last."""
-        found = []
+    def start(self) -> Arrays:
+        """For how long each body has been ill [s] by name, none at first: what a bake that is continued must know."""
+        times = {}
+        for number, body in enumerate(self.bodies):
+            times[f"health.{number}.misshapen"] = np.zeros(())
+            times[f"health.{number}.inverted"] = np.zeros(len(body.elements.volumes))
+        return times
+
+    def after(self, state: SceneState, times: Arrays) -> tuple[Arrays, dict[int, str]]:
+        """The times one frame later, in a state, and what is the matter with the bodies in trouble and where."""
+        later, troubles = {}, {}
         for number, (body, soft) in enumerate(zip(self.bodies, state.soft, strict=True)):
-            text = self._trouble(number, body, soft.x)
-            if text:
-                found.append((number, text))
-        return found
-
-    def _trouble(self, number: int, body: SoftBody, x) -> str:
-        """What is the matter with a body at node positions x (n, 3), or nothing."""
-        det = determinants(body, x)
-        inverted = self.inverted[number]
-        is_inverted = (det <= 0.0) & ~self.is_led[number]
-        inverted[:] = np.where(is_inverted, inverted + 1.0 / self.fps, 0.0)
-        centre = (body.mass[:, None] * x).sum(axis=0) / body.mass.sum()
-        away = np.sqrt(((x - centre) ** 2).sum(axis=1)) / body.size
-        if not away.max() <= FARTHEST:
-            return f"is torn apart, {away.max():.3g} sizes wide at {_place(x[away.argmax()])}"
-        volume = solid_volume(body, x) / self.volumes[number]
-        is_fine = SMALLEST <= volume <= LARGEST
-        self.misshapen[number] = 0.0 if is_fine else self.misshapen[number] + 1.0 / self.fps
-        if self.misshapen[number] > LONGEST:
-            lasting = f"{self.misshapen[number]:.2g} s"
-            return f"has {volume:.0%} of its volume, for {lasting} now, at {_place(centre)}"
-        if inverted.max() > LONGEST:
-            points = len(det) // len(body.elements.corners)
-            corners = body.elements.corners[inverted.argmax() // points]
-            count = int((inverted > LONGEST).sum())
-            return (
-                f"has {count} elements inside out for {inverted.max():.2g} s "
-                f"at {_place(x[corners].mean(axis=0))}"
-            )
-        return ""
+            volume = solid_volume(body, soft.x) / self.volumes[number]
+            is_inverted = (determinants(body, soft.x) <= 0.0) & ~_is_led(body, state.time)
+            ill = {"misshapen": not SMALLEST <= volume <= LARGEST, "inverted": is_inverted}
+            for name, is_ill in ill.items():
+                key = f"health.{number}.{name}"
+                later[key] = np.where(is_ill, times[key] + 1.0 / self.fps, 0.0)
+            trouble = _trouble(body, soft.x, volume, *(later[f"health.{number}.{n}"] for n in ill))
+            if trouble:
+                troubles[number] = trouble
+        return later, troubles
 
 
-def _is_led(body: SoftBody):
-    """Whether a pin takes hold of the element of each quadrature point, shape (q,)."""
-    is_pinned = np.zeros(len(body.mass), np.bool_)
+def _trouble(body: SoftBody, x, volume: float, misshapen, inverted) -> str:
+    """What is the matter with a body at node positions x (n, 3) that has been ill for so long, or nothing."""
+    centre = (body.mass[:, None] * x).sum(axis=0) / body.mass.sum()
+    away = np.sqrt(((x - centre) ** 2).sum(axis=1)) / body.size
+    if not away.max() <= FARTHEST:
+        return f"is torn apart, {away.max():.3g} sizes wide at {_place(x[away.argmax()])}"
+    if misshapen > LONGEST:
+        return f"has {volume:.0%} of its volume, for {misshapen:.2g} s now, at {_place(centre)}"
+    if inverted.max() > LONGEST:
+        corners = body.elements.corners
+        element = np.flatnonzero(inverted > LONGEST) // (len(inverted) // len(corners))
+        return (
+            f"has {len(np.unique(element))} elements inside out for {inverted.max():.2g} s "
+            f"at {_place(x[corners[element[0]]].mean(axis=0))}"
+        )
+    return ""
+
+
+def _is_led(body: SoftBody, time: float):
+    """Whether a pin takes hold, at a time [s], of the element of each quadrature point, shape (q,)."""
+    is_held = np.zeros(len(body.mass), np.bool_)
     for pin in body.pins:
-        is_pinned[pin.points.nodes[pin.points.weights != 0.0]] = True
+        held = pin.strengths(time) > 0.0
+        is_held[pin.points.nodes[held][pin.points.weights[held] != 0.0]] = True
     corners = body.elements.corners
-    return np.repeat(is_pinned[corners].any(axis=1), len(body.elements.volumes) // len(corners))
+    return np.repeat(is_held[corners].any(axis=1), len(body.elements.volumes) // len(corners))
 
 
 def _place(point) -> str:

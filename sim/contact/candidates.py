@@ -29,7 +29,17 @@ class Candidates(NamedTuple):
 
     def moved(self, values: NDArray) -> NDArray[np.float64]:
         """sum of w_i values_i for values (n, 3) at the rows, shape (c, 3)."""
-        return np.einsum("pa,pai->pi", self.weights, values[self.rows])
+        return parted(self.weights, self.rows, values)
+
+
+def parted(weights: NDArray, rows: NDArray, values: NDArray) -> NDArray[np.float64]:
+    """sum of w_i values_i of stencils (c, w), for values (n, 3) at the rows, shape (c, 3)."""
+    return np.einsum("pa,pai->pi", weights, values[rows])
+
+
+def dots(a: NDArray, b: NDArray) -> NDArray[np.float64]:
+    """Dot products of the rows of two arrays (c, 3), shape (c,)."""
+    return np.einsum("ci,ci->c", a, b)
 
 
 def joined(first: Candidates, second: Candidates, chosen: NDArray[np.bool_]) -> Candidates:

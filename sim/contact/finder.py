@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jellycage.sim.contact.candidates import Candidates, joined
+from jellycage.sim.contact.candidates import Candidates, dots, joined, parted
 from jellycage.sim.contact.contact_points import contact_points
 from jellycage.sim.contact.finder_kernels import PlanesMet, find_planes
 from jellycage.sim.contact.memory import NO_MEMORY, ContactMemory
@@ -182,7 +182,7 @@ class ContactFinder:
         if not len(pressed):
             return NO_MEMORY
         pressed = pressed[np.argsort(found.key[pressed], kind="stable")]
-        moved = np.einsum("pa,pai->pi", rows.weights[pressed], u[rows.rows[pressed]])
+        moved = parted(rows.weights[pressed], rows.rows[pressed], u)
         normal = rows.normal[pressed]
         slip = rows.slip[pressed] + moved - dots(moved, normal)[:, None] * normal
         turn = colliders.after[found.feature[pressed, 1], :9].reshape(-1, 3, 3)
@@ -195,8 +195,3 @@ class ContactFinder:
             drag=rows.slip_stiffness[pressed, None] * slip,
             plane=np.concatenate([local, offset[:, None]], axis=1),
         )
-
-
-def dots(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Dot products of the rows of two arrays (c, 3), shape (c,)."""
-    return np.einsum("ci,ci->c", a, b)

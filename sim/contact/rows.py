@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from jellycage.sim.contact.candidates import dots, parted
 from jellycage.sim.contact.response_kernels import ContactRows
 
 
@@ -39,7 +40,7 @@ NO_CONTACTS = new_rows(
 
 def rows_from(rows: ContactRows, moved: NDArray[np.float64]) -> ContactRows:
     """The same contacts seen from nodes that are displaced by (n, 3) [m] already."""
-    parted = np.einsum("pa,pai->pi", rows.weights, moved[rows.rows])
-    along = np.einsum("pi,pi->p", parted, rows.normal)
-    slip = rows.slip + parted - along[:, None] * rows.normal
+    apart = parted(rows.weights, rows.rows, moved)
+    along = dots(apart, rows.normal)
+    slip = rows.slip + apart - along[:, None] * rows.normal
     return rows._replace(gap=rows.gap + along, slip=slip)

@@ -4,10 +4,10 @@
 
 At 40 steps per period a vibration loses 5.6 % in ten periods (implicit Euler: all of it) and is 0.8 % too slow; stiff
 modes die within a few steps, whatever the step is. TR-BDF2 loses 0.1 % for two solves per step. Generalised-alpha with
-spectral radius 0.5 loses 0.4 % for one, but only halves the stiff modes per step, so contacts ring.
+spectral radius 0.5 loses 0.4 % for one, but only halves the stiff modes per step.
 
 A node that has come to a dead stop in a step, or whose elements are degenerate, has no history: BDF2 would make a
-rebound of half its speed. It takes a step of implicit Euler, which its neighbours do not notice.
+rebound of half its speed. It takes a step of implicit Euler.
 
 Frames: see `prediction_kernels`. What a truncated solve, or nodes with and without a history side by side, leave of an
 error in the momenta of a part that nothing touches is mended afterwards by a change of its velocity and spin.
