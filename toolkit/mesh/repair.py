@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from jellycage.toolkit.arrays import frozen
 from jellycage.toolkit.errors import MeshError
+from jellycage.toolkit.mesh.merging import closing_distance
 from jellycage.toolkit.mesh.mesh import TriMesh
 from jellycage.toolkit.mesh.repair_notes import (
     NO_VOLUME,
     counted,
+    merge_remedy,
     note_caps,
     note_shells,
     note_winding,
@@ -108,7 +110,7 @@ def solid_of(mesh: TriMesh) -> Solid:
 
     facing = facing_of(local, faces, shell, shell_count)
     if abs(facing.volume.sum()) <= _least_volume(vertices, diagonal):
-        raise _no_volume(mesh)
+        raise _no_volume(mesh, closing_distance(vertices, faces[source >= 0]))
     is_real = source >= 0
     note_winding(notes, flipped, facing, shell[is_real], conflicts)
     note_caps(notes, boundary, nonmanifold, hole_count)
@@ -170,7 +172,12 @@ def _least_volume(vertices, diagonal):
     return NO_VOLUME + np.finfo(np.float64).eps * np.abs(vertices).max() / diagonal
 
 
-def _no_volume(mesh):
+def _no_volume(mesh, distance=None):
+    """What to raise; distance [m]: merging corners within it would close the mesh."""
+    if distance is not None:
+        return MeshError(
+            f"{mesh.name} has no volume (its faces do not hang together); {merge_remedy(distance)}"
+        )
     return MeshError(
         f"{mesh.name} has no volume (it is flat, or its faces cancel); "
         "give it thickness: in Blender add a Solidify modifier and apply it"
@@ -290,4 +297,4 @@ def mesh_report(mesh: TriMesh) -> MeshReport:
         duplicate_faces=int(is_duplicate(faces).sum()),
         unreferenced_vertices=int((vertex_of < 0).sum()),
     )
-    return MeshReport(**values, problems=problems_of(values))
+    return MeshReport(**values, problems=problems_of(values, closing_distance(vertices, faces)))

@@ -61,13 +61,26 @@ def counted(number, noun, plural=None):
     return f"{int(number)} {noun if number == 1 else plural or noun + 's'}"
 
 
-def problems_of(report):
-    """Sentences for what the counts say, each with what to do in Blender."""
+def merge_remedy(distance):
+    """What to do in Blender if corners within a distance [m] should be one."""
+    return f"in Blender merge by distance (Mesh > Merge > By Distance, {distance:g} m)"
+
+
+def problems_of(report, distance=None):
+    """Sentences for what the counts say, each with what to do in Blender.
+
+    distance [m]: merging corners within it would close the mesh; None if no distance does.
+    """
     size = np.array(report["size"])
     found = [
         (report["faces"] == 0, "It has no faces: export the surface too."),
         (
-            report["boundary_edges"] > 0,
+            distance is not None,
+            f"It is open along {counted(report['boundary_edges'], 'boundary edge')} "
+            f"whose corners nearly meet: {merge_remedy(distance or 0.0)}.",
+        ),
+        (
+            report["boundary_edges"] > 0 and distance is None,
             f"It is open along {counted(report['boundary_edges'], 'boundary edge')}: "
             "fill the holes (Mesh > Clean Up > Fill Holes), or caps will be added.",
         ),
@@ -102,6 +115,7 @@ def problems_of(report):
         ),
         (
             report["faces"] > 0
+            and distance is None
             and abs(report["volume"]) <= NO_VOLUME * float(np.linalg.norm(size)) ** 3,
             "It has no volume: give it thickness (Solidify modifier).",
         ),
