@@ -12,11 +12,12 @@ from typing import Any
 
 import click
 
+from jellycage.sim.cli_check import check
 from jellycage.sim.cli_ragdoll import ragdoll
 from jellycage.sim.export.writers import WRITERS
 from jellycage.sim.schema.schema import listed
 from jellycage.toolkit import cli as toolkit_cli
-from jellycage.toolkit.cli import FILE, main
+from jellycage.toolkit.cli import FILE, INPUT_SCALE, main
 from jellycage.toolkit.console import Console, Progress, console_of, progress_of, talk_options
 from jellycage.toolkit.json_values import plain
 
@@ -24,11 +25,11 @@ main.help = main.help.replace(
     "Strictly bounding simulation cages around any surface mesh.",
     "Soft bodies that keep their volume, from any surface mesh, and ragdolls.",
 )
-SCENE_SUFFIXES = (".toml", ".json")
 BAKE_SUFFIX = ".bake"
 OUTPUTS = [f"x{suffix} ({row.name})" for suffix, row in WRITERS.items()]
 PLAIN_LINES = 10  # of progress in plain mode
-main.add_command(ragdoll)
+for command in (ragdoll, check):
+    main.add_command(command)
 
 
 class BakeProgress:
@@ -121,6 +122,7 @@ def bake(context, scene, dry_run, **options):
 @main.command()
 @click.argument("mesh", type=FILE)
 @bake_options
+@INPUT_SCALE
 @click.option("--preset", default="jelly", show_default=True, help="See `jellycage presets`.")
 @click.option("--height", type=click.FloatRange(0), help="Of the fall in metres (its own height).")
 @click.option("--resolution", type=click.IntRange(1, 512), help="Cells across the longest side.")
@@ -134,10 +136,10 @@ def bake(context, scene, dry_run, **options):
 )
 @talk_options
 @click.pass_context
-def drop(context, mesh, preset, height, resolution, element, surface, **options):
+def drop(context, mesh, input_scale, preset, height, resolution, element, surface, **options):
     """Cage MESH, drop it on the floor and bake it, in one line."""
     console = console_of(context)
-    scene = _dropped(mesh, preset, height, resolution, element, surface)
+    scene = _dropped(mesh, input_scale, preset, height, resolution, element, surface)
     facts = _run(context, console, scene, options)
     console.result(facts, _bake_text(facts))
 
@@ -163,26 +165,6 @@ def presets(context):
         lines.append(f"{name:9s} {quality.resolution:10d}  {quality.description}")
     qualities = {name: dataclasses.asdict(quality) for name, quality in QUALITIES.items()}
     console.result({"presets": rows, "qualities": qualities}, "\n".join(lines))
-
-
-@main.command()
-@click.argument("source", metavar="MESH|SCENE", type=FILE)
-@talk_options
-@click.pass_context
-def check(context, source):
-    """What would go wrong with a mesh or a scene, and how to fix it; exit 0 or 3."""
-    if source.suffix.lower() not in SCENE_SUFFIXES:
-        context.invoke(toolkit_cli.check, mesh=source)
-        return
-    from jellycage.sim.scene.build import build_shot
-    from jellycage.sim.scene.scene_file import read_scene_file
-
-    console = console_of(context)
-    with progress_of(console) as progress:
-        shot = build_shot(read_scene_file(source), progress=progress)
-    notes = list(shot.notes)
-    facts = {"scene": str(source), "ok": True, "substeps": shot.substeps, "problems": notes}
-    console.result(facts, "\n  ".join([f"{source}: can be baked", *notes]))
 
 
 @main.command(
@@ -254,15 +236,16 @@ def _demo_scene(mesh: Path):
     return scene_of({"body": [body], "collider": [{"kind": "plane"}]}, Path.cwd())
 
 
-def _dropped(mesh: Path, preset: str, height, resolution, element, surface):
+def _dropped(mesh: Path, scale: float, preset: str, height, resolution, element, surface):
     """A scene in which a mesh falls on the floor."""
     from jellycage.sim.scene.scene_file import scene_of
     from jellycage.toolkit.mesh.mesh_io import read_mesh
 
-    low, high = read_mesh(mesh).bounds()
+    low, high = read_mesh(mesh, scale=scale).bounds()
     fall = float(high[2] - low[2]) if height is None else height
     body = {
         "mesh": str(Path(mesh).resolve()),
+        "units": scale,
         "preset": preset,
         "element": element,
         "surface": surface,

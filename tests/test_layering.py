@@ -39,7 +39,7 @@ CHAPTERS = {
         "export",
         "scene",
         "bake",
-        "warm_up worker cli_ragdoll cli",
+        "warm_up worker cli_check cli_ragdoll cli",
     ),
 }
 """Chapters of each package in the order of the book: what stands lower may import what stands higher."""

@@ -16,6 +16,13 @@ from jellycage.toolkit.json_values import plain
 from jellycage.toolkit.version import VERSION
 
 FILE = click.Path(path_type=Path)
+INPUT_SCALE = click.option(
+    "--input-scale",
+    type=click.FloatRange(0, 1e12, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Metres per unit of the mesh, 0.001 for millimetres.",
+)
 
 
 @click.group(cls=OneLineErrors, context_settings={"help_option_names": ["-h", "--help"]})
@@ -31,9 +38,10 @@ def main():
 
 @main.command()
 @click.argument("mesh", type=FILE)
+@INPUT_SCALE
 @talk_options
 @click.pass_context
-def info(context, mesh):
+def info(context, mesh, input_scale):
     """What a mesh is: counts, size, closed?, components, genus, problems; or what is inside an asset."""
     from jellycage.toolkit.asset.asset_file import is_asset_file
     from jellycage.toolkit.mesh.mesh_io import read_mesh
@@ -41,11 +49,13 @@ def info(context, mesh):
 
     console = console_of(context)
     if mesh.suffix.lower() == ".npz" and is_asset_file(mesh):
+        if input_scale != 1.0:
+            raise click.UsageError("--input-scale is for meshes; an asset is in metres", context)
         return _asset_info(console, mesh)
     with progress_of(console) as progress:
         if progress.note:
             progress("looking at the mesh", 0.0)
-        source = read_mesh(mesh)
+        source = read_mesh(mesh, scale=input_scale)
         facts = _facts(mesh_report(source))
     facts["warnings"] = list(source.warnings)
     console.result({"mesh": str(mesh), **facts}, _facts_text(mesh, facts))
@@ -64,9 +74,10 @@ def _asset_info(console, path: Path) -> None:
 
 @main.command()
 @click.argument("mesh", type=FILE)
+@INPUT_SCALE
 @talk_options
 @click.pass_context
-def check(context, mesh):
+def check(context, mesh, input_scale):
     """What would go wrong with a mesh, and how to fix it; exit 0 or 3."""
     from jellycage.toolkit.mesh.mesh_io import read_mesh
     from jellycage.toolkit.mesh.repair import mesh_report, solid_of
@@ -77,7 +88,7 @@ def check(context, mesh):
         with progress_of(console) as progress:
             if progress.note:
                 progress("checking the mesh", 0.0)
-            source = read_mesh(mesh)
+            source = read_mesh(mesh, scale=input_scale)
             problems += [*source.warnings, *mesh_report(source).problems]
             solid_of(source)
     except MeshError as error:
@@ -95,6 +106,7 @@ def check(context, mesh):
 @main.command()
 @click.argument("mesh", type=FILE)
 @click.option("-o", "--output", type=FILE, required=True, help="The asset to write (.npz).")
+@INPUT_SCALE
 @click.option("--resolution", type=int, help="Cells across the longest side (16).")
 @click.option("--cell-size", type=float, help="Size of a cell in metres, instead of --resolution.")
 @click.option("--element", type=click.Choice(["tet", "hex"]), default="tet", show_default=True)
@@ -119,7 +131,7 @@ def check(context, mesh):
 @talk_options
 @click.pass_context
 def cage(
-    context, mesh, output, resolution, cell_size, no_split, no_collision, png, png_patches, html,
+    context, mesh, output, input_scale, resolution, cell_size, no_split, no_collision, png, png_patches, html,
     **settings,
 ):  # fmt: skip
     """Build the cage around MESH and save both as an asset."""
@@ -135,7 +147,7 @@ def cage(
     outputs.check(context)
     console = console_of(context)
     settings |= {"split": not no_split, "collision": not no_collision}
-    facts = write_outputs(console, mesh, outputs, settings)
+    facts = write_outputs(console, mesh, outputs, settings, scale=input_scale)
     console.result(facts, _cage_text(facts))
 
 

@@ -37,9 +37,9 @@ class Outputs:
 
 
 def write_outputs(
-    console: Console, path: Path, outputs: Outputs, settings: dict[str, Any]
+    console: Console, path: Path, outputs: Outputs, settings: dict[str, Any], *, scale: float = 1.0
 ) -> dict[str, Any]:
-    """Cage the mesh at `path`, write every output, and give the facts that --json prints."""
+    """Cage the mesh at `path`, in units of `scale` metres, write every output, and give what --json prints."""
     from jellycage.toolkit.asset.asset_facts import asset_facts
     from jellycage.toolkit.asset.asset_file import save_asset
     from jellycage.toolkit.mesh.mesh_io import read_mesh
@@ -48,7 +48,7 @@ def write_outputs(
     with progress_of(console) as progress:
         started = time.perf_counter()
         progress("reading", 0.0)
-        mesh = read_mesh(path)
+        mesh = read_mesh(path, scale=scale)
         asset = build_cage(mesh, progress=progress, **settings)
         seconds = time.perf_counter() - started
         progress("writing", 1.0)

@@ -24,6 +24,7 @@ from jellycage.toolkit.embedding.smooth_embedding import METHODS, with_smooth_em
 from jellycage.toolkit.errors import SettingsError
 from jellycage.toolkit.mesh.mesh import TriMesh, as_mesh
 from jellycage.toolkit.mesh.repair import Solid, solid_of
+from jellycage.toolkit.mesh.sizes import size_notes
 
 ATTEMPTS = 8
 """How often the lattice is shifted when a mesh falls exactly on it."""
@@ -328,7 +329,7 @@ def _meta(mesh, solid, grid, settings):
         "resolution": int(grid.shape.max()),
         "grid_origin": grid.origin.tolist(),
         "grid_shape": grid.shape.tolist(),
-        "warnings": [*mesh.warnings, *solid.warnings],
+        "warnings": [*mesh.warnings, *solid.warnings, *size_notes(solid.vertices)],
     }
 
 

@@ -15,12 +15,14 @@ from jellycage.sim.rotations import ROTATIONS
 from jellycage.sim.scene.entry_kinds import (
     DEGREES,
     FRACTION,
+    MESH_UNITS,
     METRES,
     NAME,
     PLAIN_FRICTION,
     PLAIN_RESTITUTION,
     SCALE,
     THREE_ZEROS,
+    UNITS_SENTENCE,
     MatrixKind,
     Three,
     euler_matrix,
@@ -92,6 +94,7 @@ class BodyEntry:
             ("resolution", "cell_size", "element", "fit_steps", "split"),
             "an asset has its cage already",
         ),
+        NotTogether("asset", ("units",), "an asset is in metres"),
         NotTogether("cell_size", ("resolution",), "both give the size of the cells"),
         NotTogether("matrix", ("location", "rotation", "scale"), "the matrix holds all three"),
         NotTogether("material", ("preset", "sag"), "a material has its own stiffness"),
@@ -104,6 +107,7 @@ class BodyEntry:
     asset: Path | None = key(
         ExistingFile(".npz"), "Cage and surface made before.", None, example="bear.npz"
     )
+    units: str | float = key(MESH_UNITS, UNITS_SENTENCE, "m")
     location: Three = key(METRES, "Where its origin is.", THREE_ZEROS)
     rotation: Three = key(DEGREES, "XYZ Euler angles as in Blender: first about x.", THREE_ZEROS)
     scale: float | Three = key(SCALE, "Along its axes.", 1.0)

@@ -23,7 +23,7 @@ from jellycage.sim.maths.quaternions_kernels import quaternion_of
 from jellycage.sim.scene.body_entries import BodyEntry
 from jellycage.sim.scene.build_rigid import build_rigid
 from jellycage.sim.scene.collider_entries import ColliderEntry
-from jellycage.sim.scene.entry_kinds import euler_matrix
+from jellycage.sim.scene.entry_kinds import euler_matrix, metres_per_unit
 from jellycage.sim.scene.point_entries import is_keyed
 from jellycage.sim.scene.scene import Scene
 from jellycage.sim.scene.scene_file import SceneFile
@@ -47,14 +47,23 @@ from jellycage.toolkit.asset.asset import Asset
 from jellycage.toolkit.asset.asset_file import load_asset
 from jellycage.toolkit.embedding.smooth_embedding import smooth_embedding
 from jellycage.toolkit.mesh.mesh_io import read_mesh
+from jellycage.toolkit.mesh.sizes import size_notes
 from jellycage.toolkit.prepare import build_cage
 from jellycage.toolkit.version import VERSION
 
 CHANGES = {"impulse": Impulse, "velocity": VelocityChange, "position": PositionChange}
 
 
-def build_shot(scene: SceneFile, *, progress: Callable[[str, float], None] | None = None) -> Shot:
-    """Read and cage what a scene file names. progress is called as progress(stage, fraction)."""
+def build_shot(
+    scene: SceneFile,
+    *,
+    collision: bool = False,
+    progress: Callable[[str, float], None] | None = None,
+) -> Shot:
+    """Read and cage what a scene file names. progress is called as progress(stage, fraction).
+
+    collision: whether cages that are built get a collision surface, which a bake does not need.
+    """
     report = progress or (lambda stage, fraction: None)
     clock = _Clock(scene.frames[0], scene.fps)
     bodies, skins, notes = [], [], []
@@ -64,6 +73,7 @@ def build_shot(scene: SceneFile, *, progress: Callable[[str, float], None] | Non
             scene,
             entry,
             clock,
+            collision,
             lambda stage, part, name=entry.name, share=share: report(
                 f"{name}: {stage}", share + part / len(scene.bodies)
             ),
@@ -140,10 +150,10 @@ class _Clock:
         return (frame - self.first) / self.fps
 
 
-def _body(scene: SceneFile, entry: BodyEntry, clock: _Clock, report):
+def _body(scene: SceneFile, entry: BodyEntry, clock: _Clock, collision, report):
     """(body, skin, notes) of one entry."""
     rotation, stretch, location = _split(entry.transform)
-    asset, source, attributes, notes = _asset(scene, entry, stretch, report)
+    asset, source, attributes, notes = _asset(scene, entry, stretch, collision, report)
     start = asset.cage_nodes @ rotation.T + location
     selected = Selections(entry, asset, source, attributes)
     up = np.array(scene.gravity) / (np.linalg.norm(scene.gravity) or 1.0)
@@ -182,7 +192,7 @@ def _split(transform):
     return rotation, stretch, transform[:3, 3]
 
 
-def _asset(scene, entry, stretch, report):
+def _asset(scene, entry, stretch, collision, report):
     """(asset, rest positions of the source's vertices before the stretch, vertex attributes, notes)."""
     if entry.asset is not None:
         asset = load_asset(entry.asset)
@@ -196,15 +206,15 @@ def _asset(scene, entry, stretch, report):
             cage_centre=None if asset.cage_centre is None else asset.cage_centre @ stretch,
             surface_vertices=asset.surface_vertices @ stretch,
         )
-        return stretched, source, {}, ()
-    mesh = read_mesh(entry.mesh)
+        return stretched, source, {}, size_notes(stretched.surface_vertices)
+    mesh = read_mesh(entry.mesh, scale=metres_per_unit(entry.units))
     stretched = replace(mesh, vertices=mesh.vertices @ stretch)
     settings = {"element": entry.element, "fit_steps": entry.fit_steps, "split": entry.split}
     if entry.cell_size is not None:
         settings["cell_size"] = entry.cell_size
     else:
         settings["resolution"] = entry.resolution or QUALITIES[scene.quality].resolution
-    asset = build_cage(stretched, progress=report, collision=False, **settings)
+    asset = build_cage(stretched, progress=report, collision=collision, **settings)
     notes = dict.fromkeys([*mesh.warnings, *asset.meta.get("warnings", [])])
     return asset, mesh.vertices, mesh.attributes, tuple(notes)
 

@@ -14,7 +14,7 @@ from jellycage.sim.ragdoll.character_file import read_character
 from jellycage.sim.ragdoll.ragdoll import RagdollSettings, build_ragdoll
 from jellycage.sim.rigid.body import RigidBody
 from jellycage.sim.scene.collider_entries import ColliderEntry
-from jellycage.sim.scene.entry_kinds import euler_matrix
+from jellycage.sim.scene.entry_kinds import euler_matrix, metres_per_unit
 from jellycage.sim.scene.rigid_entries import RagdollEntry, RigidEntry
 from jellycage.sim.scene.scene_file import SceneFile
 from jellycage.sim.scene.surfaces import (
@@ -27,6 +27,7 @@ from jellycage.sim.shapes import SHAPES, Shape
 from jellycage.sim.shapes.static_mesh import StaticMesh
 from jellycage.toolkit.arrays import frozen
 from jellycage.toolkit.mesh.mesh_io import read_mesh
+from jellycage.toolkit.mesh.sizes import size_notes
 
 APART = "soft bodies and rigid ones, ragdolls included, do not feel each other"
 
@@ -126,7 +127,9 @@ def _placed(character: Character, turn, shift) -> Character:
 
 def _body(entry: RigidEntry) -> tuple[RigidBody, CarriedSurface, list[str]]:
     """(body, what is seen of it, notes)."""
-    mesh = None if entry.mesh is None else read_mesh(entry.mesh)
+    mesh = None
+    if entry.mesh is not None:
+        mesh = read_mesh(entry.mesh, scale=metres_per_unit(entry.units))
     vertices = None if mesh is None else mesh.vertices * entry.scale
     body = RigidBody(
         [_shape(entry, vertices, mesh)],
@@ -145,7 +148,7 @@ def _body(entry: RigidEntry) -> tuple[RigidBody, CarriedSurface, list[str]]:
         return body, body_surface(entry.name, [body]), []
     carrier = np.zeros(len(vertices), np.int64)
     surface = CarriedSurface(export_mesh(mesh, entry.name), frozen(vertices), frozen(carrier))
-    return body, surface, list(mesh.warnings)
+    return body, surface, [*mesh.warnings, *size_notes(vertices)]
 
 
 def _shape(entry: RigidEntry, vertices, mesh) -> Shape:
@@ -157,6 +160,6 @@ def _shape(entry: RigidEntry, vertices, mesh) -> Shape:
 
 
 def _static_mesh(entry: ColliderEntry) -> StaticMesh:
-    mesh = read_mesh(entry.mesh)
+    mesh = read_mesh(entry.mesh, scale=metres_per_unit(entry.units))
     vertices = (mesh.vertices * entry.scale) @ euler_matrix(entry.rotation).T + entry.location
     return StaticMesh(vertices, mesh.faces)

@@ -7,12 +7,14 @@ from jellycage.sim.scene.entry_kinds import (
     DEGREES,
     DIRECTION,
     FRACTION,
+    MESH_UNITS,
     METRES,
     NAME,
     PLAIN_FRICTION,
     PLAIN_RESTITUTION,
     SCALE,
     THREE_ZEROS,
+    UNITS_SENTENCE,
     PlaceKey,
     Three,
 )
@@ -34,6 +36,7 @@ class ColliderEntry:
         OnlyFor("normal", ("plane",)),
         *shape_rules(),
         OnlyFor("mesh", ("mesh",), 'mesh = "stairs.obj"'),
+        OnlyFor("units", ("mesh",)),
         OnlyFor("scale", ("mesh",)),
         *(OnlyFor(name, COLLIDERS) for name in ("friction", "restitution", "keys")),
     )
@@ -62,6 +65,7 @@ class ColliderEntry:
         None,
         example="stairs.obj",
     )
+    units: str | float = key(MESH_UNITS, UNITS_SENTENCE, "m")
     scale: float | Three = key(SCALE, "Of a mesh, along its axes.", 1.0)
     keys: tuple[PlaceKey, ...] = key(
         Keys(PlaceKey),

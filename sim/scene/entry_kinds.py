@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from jellycage.sim.schema.schema import key
 from jellycage.sim.schema.schema_kinds import (
     LAST_FRAME,
+    Choice,
     Either,
     Kind,
     Number,
@@ -30,6 +31,10 @@ INDEX = Whole(0, 2**31 - 2)
 FRAME = Number(-LAST_FRAME, LAST_FRAME)
 FRACTION = Number(0.0, 1.0)
 SCALE = Either((Number(0.0, above=True), Vector(Number(0.0, above=True))))
+UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
+"""Metres of each."""
+MESH_UNITS = Either((Choice(tuple(UNITS)), Number(0.0, unit="m", above=True)))
+UNITS_SENTENCE = "Of the numbers in the mesh file, by name or in metres; scale comes on top."
 NAME = Text(forbidden='/\\:*?"<>|', longest=63)  # also a file name, and a path in Alembic and USD
 
 
@@ -106,6 +111,11 @@ class PlaceKey:
     rotation: Three | None = key(
         DEGREES, "Left out: that of the collider.", None, example=THREE_ZEROS
     )
+
+
+def metres_per_unit(units: str | float) -> float:
+    """What `MESH_UNITS` says, as a number [m]."""
+    return UNITS.get(units, units)
 
 
 def euler_matrix(degrees: ArrayLike) -> NDArray[np.float64]:

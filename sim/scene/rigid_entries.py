@@ -9,10 +9,12 @@ from jellycage.sim.rigid.world import RigidSettings
 from jellycage.sim.scene.entry_kinds import (
     DEGREES,
     FRACTION,
+    MESH_UNITS,
     METRES,
     NAME,
     SCALE,
     THREE_ZEROS,
+    UNITS_SENTENCE,
     Three,
 )
 from jellycage.sim.scene.shape_keys import RIGID_BODIES, shape_key, shape_rules
@@ -105,6 +107,7 @@ class RigidEntry:
 
     RULES = (
         OnlyFor("mesh", ("mesh",), 'mesh = "crate.obj"'),
+        OnlyFor("units", ("mesh",)),
         OnlyFor("scale", ("mesh",)),
         *shape_rules(),
         NotTogether("mass", ("density",), "both say how heavy it is"),
@@ -117,6 +120,7 @@ class RigidEntry:
     )
     name: str = key(NAME, "Left out: its kind or file, made unique.", "", example="crate")
     mesh: Path | None = key(ExistingFile(), "What is seen of a mesh.", None, example="crate.obj")
+    units: str | float = key(MESH_UNITS, UNITS_SENTENCE, "m")
     scale: float | Three = key(SCALE, "Of a mesh, along its axes.", 1.0)
     radius: float | None = shape_key("radius")
     size: Three | None = shape_key("size")

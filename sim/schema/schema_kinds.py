@@ -149,9 +149,12 @@ class Choice(Kind):
     def expected(self):
         return listed(list(map(shown, self.options)))
 
+    def holds(self, value) -> bool:
+        """Whether a value is one of them; the type is compared too: True equals 1."""
+        return any(type(value) is type(option) and value == option for option in self.options)
+
     def read(self, value, place):
-        # The type is compared too: True equals 1.
-        if any(type(value) is type(option) and value == option for option in self.options):
+        if self.holds(value):
             return value
         words = [option for option in self.options if isinstance(option, str)]
         close = difflib.get_close_matches(value, words, 1) if isinstance(value, str) else ()
@@ -326,7 +329,7 @@ class Keys(Tables):
 class Either(Kind):
     """One of several kinds: the first that holds the value."""
 
-    kinds: tuple[Number | Vector | Keys, ...]
+    kinds: tuple[Number | Choice | Vector | Keys, ...]
 
     @property
     def word(self):

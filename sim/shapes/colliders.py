@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from jellycage.sim.errors import SettingsError
 from jellycage.sim.maths import quaternions
 from jellycage.sim.shapes import SHAPES, Plane, Shape
-from jellycage.sim.shapes.signed_distance_kernels import KINDS
-from jellycage.toolkit.arrays import frozen
+from jellycage.sim.shapes.signed_distance_kernels import KINDS, find_signed_distances
+from jellycage.toolkit.arrays import as_points, frozen
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +111,15 @@ class Collider:
         outer = pose[:9].reshape(3, 3)
         inner = quaternions.as_matrices(turn)
         return np.concatenate([(outer @ inner).reshape(-1), outer @ location + pose[9:]])
+
+    def distances(self, points: ArrayLike, time: float = 0.0) -> NDArray[np.float64]:
+        """Distance [m] of each of some points (n, 3) [m] at a time [s], negative inside, shape (n,)."""
+        pose = self.pose(time)
+        inside = as_points((np.asarray(points) - pose[9:]) @ pose[:9].reshape(3, 3), "points")
+        found = np.empty(len(inside))
+        lengths = np.array(self.shape.lengths(), np.float64)
+        find_signed_distances(inside, KINDS.index(self.shape.kind), lengths, found)
+        return found
 
 
 def as_collider(given: Collider | Shape) -> Collider:

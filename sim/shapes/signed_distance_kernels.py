@@ -4,7 +4,7 @@ import math
 
 from jellycage.sim.maths.choice_kernels import chosen
 from jellycage.sim.shapes import SHAPES
-from jellycage.toolkit.compile_kernels import njit_called
+from jellycage.toolkit.compile_kernels import njit, njit_called
 
 TRACE_STEPS = 64  # to find where a way enters a shape; a handful is the rule
 NEAR = 1e-9  # of the way that is left: close enough to have arrived
@@ -14,6 +14,14 @@ KINDS = tuple(kind for kind, shape in SHAPES.items() if shape.kernels is not Non
 signed_distance = chosen(
     [SHAPES[kind].kernels.signed_distance for kind in KINDS], "signed_distance"
 )
+
+
+@njit
+def find_signed_distances(points, kind, lengths, out_distance):
+    """Distance [m] of points (n, 3) in the shape's own space, negative inside it."""
+    for p in range(len(points)):
+        x, y, z = points[p, 0], points[p, 1], points[p, 2]
+        out_distance[p] = signed_distance(kind, lengths[0], lengths[1], lengths[2], x, y, z)[0]
 
 
 @njit_called

@@ -47,11 +47,11 @@ ANNOUNCED = re.compile(
 """Counts in the headers of the meshio formats."""
 
 
-def read_mesh(path: str | os.PathLike) -> TriMesh:
+def read_mesh(path: str | os.PathLike, *, scale: float = 1.0) -> TriMesh:
     """The surface mesh in a file, with the vertices in the order of the file.
 
-    Raises OSError if the file cannot be opened and MeshError, in one line with a remedy, if it
-    holds no usable mesh.
+    scale: metres per unit of the file, 0.001 if it is in millimetres. Raises OSError if the
+    file cannot be opened and MeshError, in one line with a remedy, if it holds no usable mesh.
     """
     path = _checked_path(path)
     kind = path.suffix.lower().lstrip(".")
@@ -63,7 +63,7 @@ def read_mesh(path: str | os.PathLike) -> TriMesh:
         if not data:
             raise MeshError("the file is empty; export it again")
         found = _sniffed(data) or kind
-        mesh = _parsed(path, data, found)
+        mesh = _scaled(_parsed(path, data, found), scale)
         if not len(mesh.vertices):
             raise MeshError("no vertices and no faces; export the object again")
         if not len(mesh.faces):
@@ -77,6 +77,13 @@ def read_mesh(path: str | os.PathLike) -> TriMesh:
     if found != kind:
         notes = (f"The file is named .{kind} but holds {found.upper()}: read as that.", *notes)
     return replace(mesh, name=path.stem, warnings=notes)
+
+
+def _scaled(mesh, scale):
+    if not 0.0 < scale < np.inf:
+        raise MeshError(f"the scale must be a positive number, got {scale:g}; 1 leaves it as it is")
+    with np.errstate(over="ignore"):
+        return replace(mesh, vertices=mesh.vertices * scale)
 
 
 def _checked_path(path):

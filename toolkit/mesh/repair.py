@@ -28,6 +28,7 @@ from jellycage.toolkit.mesh.repair_notes import (
     problems_of,
 )
 from jellycage.toolkit.mesh.shells import facing_of
+from jellycage.toolkit.mesh.sizes import size_notes
 from jellycage.toolkit.mesh.topology import (
     Edges,
     components_of,
@@ -297,4 +298,10 @@ def mesh_report(mesh: TriMesh) -> MeshReport:
         duplicate_faces=int(is_duplicate(faces).sum()),
         unreferenced_vertices=int((vertex_of < 0).sum()),
     )
-    return MeshReport(**values, problems=problems_of(values, closing_distance(vertices, faces)))
+    return MeshReport(
+        **values,
+        problems=(
+            *problems_of(values, closing_distance(vertices, faces)),
+            *size_notes(mesh.bounds()),
+        ),
+    )

@@ -21,6 +21,7 @@ from jellycage.sim.soft.loads import Force, Impulse, PositionChange, VelocityCha
 from jellycage.sim.soft.presets import PRESETS, preset_material
 from jellycage.toolkit.asset.asset_file import save_asset
 from jellycage.toolkit.embedding.smooth_embedding import smooth_embedding
+from jellycage.toolkit.mesh.mesh_io import read_mesh
 from jellycage.toolkit.prepare import build_cage
 
 UP = np.flatnonzero(CUBE[:, 2] == 1.0)
@@ -102,6 +103,43 @@ def test_scale_changes_the_rest_shape_and_rotation_does_not(tmp_path):
     assert turned.elements.nodes == pytest.approx(plain.elements.nodes, abs=1e-12)
     extent = np.ptp(scaled.asset.surface_vertices, axis=0)
     assert extent == pytest.approx([2.0, 1.0, 1.0], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("units", "metres"),
+    [("m", 1.0), ("cm", 0.01), ("mm", 0.001), ("in", 0.0254), ("ft", 0.3048), (2.5, 2.5)],
+)
+def test_units_scale_the_mesh_as_it_is_read_before_all_else(units, metres, tmp_path):
+    """Boxes of pins and locations are in metres, whatever the file is in; scale comes on top."""
+    half = [[-1.0, -1.0, 0.5 * metres], [9.0, 9.0, 9.0]]
+    body = {"units": units, "scale": 2.0, "location": [0, 0, 1], "pin": [{"box": half}]}
+    shot = tiny_shot(tmp_path, body=body)
+    assert started(shot) == pytest.approx(2.0 * metres * CUBE + [0, 0, 1], abs=1e-12)
+    assert len(shot.scene.bodies[0].pins[0].points.nodes) == 4
+    # As if the file had been written in metres.
+    scaled = painted_mesh(tmp_path, metres * CUBE, QUADS, "scaled.ply")
+    same = tiny_shot(tmp_path, body={**body, "mesh": scaled, "units": "m"})
+    assert np.array_equal(started(same), started(shot))
+
+
+def test_units_are_refused_for_an_asset_and_if_there_is_no_such_unit(tmp_path):
+    asset = {"asset": "a.npz", "units": "mm"}
+    (tmp_path / "a.npz").touch()
+    with pytest.raises(SceneError, match="units: not together with asset, an asset is in metres"):
+        scene_of({"body": [asset]}, tmp_path)
+    for wrong in ("furlong", 0.0, -1.0, True):
+        with pytest.raises(SceneError, match=r'units: expected "m", "cm".* or a number above 0'):
+            scene_of(document(tmp_path, body={"units": wrong}), tmp_path)
+
+
+@pytest.mark.parametrize("scale", [1000.0, 1e-4])
+def test_a_shot_asks_about_an_unlikely_size_once(scale, tmp_path):
+    content = document(tmp_path, body={"scale": scale})
+    save_asset(build_cage(read_mesh(tmp_path / "cube.obj"), resolution=2), tmp_path / "a.npz")
+    content["body"].append({"asset": "a.npz", "name": "asset", "scale": scale})
+    content["rigid"] = [{"kind": "mesh", "mesh": "cube.obj", "name": "crate", "units": scale}]
+    notes = [text for text in shot_of(tmp_path, content).notes if " m long: " in text]
+    assert [text.split(":")[0] for text in notes] == ["cube", "asset", "crate"]
 
 
 def test_velocity_and_spin_are_those_of_the_world(tmp_path):

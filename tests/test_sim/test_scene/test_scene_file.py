@@ -60,6 +60,7 @@ velocities = true
 [[body]]
 name = "Bear"
 mesh = "bear.ply"
+units = "cm"
 location = [1, 2, 3]
 rotation = [10, 20, 30]
 scale = [1, 2, 0.5]
@@ -187,6 +188,7 @@ motion = "second.BVH"
 name = "Crate"
 kind = "mesh"
 mesh = "crate.obj"
+units = 0.5
 scale = [1, 2, 3]
 location = [0, 0, 2]
 rotation = [90, 0, 0]
@@ -211,6 +213,7 @@ size = [1, 2, 3]
 [[collider]]
 kind = "mesh"
 mesh = "stairs.obj"
+units = "ft"
 scale = 2
 location = [0, 0, 1]
 
@@ -400,7 +403,7 @@ def test_every_key_is_read(shot, tmp_path):
     assert np.array_equal(stone.transform @ [1, 1, 1, 1], [7, 8, 9, 1])
     assert plain.cell_size == 0.125 and plain.name == "bear_2"
     stairs, floor, ball, crate, stick = scene.colliders
-    assert stairs.mesh == tmp_path / "stairs.obj" and stairs.scale == 2.0
+    assert stairs.mesh == tmp_path / "stairs.obj" and stairs.scale == 2.0 and stairs.units == "ft"
     assert stairs.name == "mesh" and stairs.location == (0, 0, 1)
     assert (floor.name, floor.kind, floor.normal) == ("floor", "plane", (0, 0.1, 1))
     assert (floor.friction, floor.restitution) == (0.9, 0.1)
@@ -422,7 +425,7 @@ def test_every_key_of_ragdolls_and_rigid_bodies_is_read(shot, tmp_path):
     assert second.name == "walker_2" and second.motion == (tmp_path / "second.BVH",)
     crate, capsule, box = scene.rigids
     assert (crate.name, capsule.name, box.name) == ("Crate", "capsule", "box")
-    assert crate.mesh == tmp_path / "crate.obj" and crate.scale == (1, 2, 3)
+    assert crate.mesh == tmp_path / "crate.obj" and crate.scale == (1, 2, 3) and crate.units == 0.5
     assert crate.location == (0, 0, 2) and crate.rotation == (90, 0, 0)
     assert crate.velocity == (1, 0, 0) and crate.spin == (0, 0, 2)
     assert (crate.density, crate.mass) == (300, None)
