@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jellycage.sim.bake.cache import CHECKPOINT, Arrays, Cache, Facts, make_cache, open_cache
+from jellycage.sim.bake.cautions import Cautions, slow_frames
 from jellycage.sim.bake.health import REMEDY, Health
 from jellycage.sim.bake.measures import COLUMNS, Measures, Meter
 from jellycage.sim.errors import CacheError, Cancelled, SolverError
@@ -54,6 +55,8 @@ class Bake:
     """Frames that this run simulated."""
     troubles: tuple[str, ...] = ()
     """What went wrong in it, body by body, if it was to keep going."""
+    cautions: tuple[str, ...] = ()
+    """What else a user should know of it, see `cautions`."""
 
     @cached_property
     def poses(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -134,6 +137,9 @@ class _Run:
         self.meter = Meter(shot, self.stepper)
         self.health = Health(shot.scene, shot.fps)
         self.ill_for = self.health.start()
+        self.names = [skin.mesh.name for skin in shot.skins]
+        self.cautions = Cautions(shot.scene, self.names, shot.fps, shot.substeps)
+        self.noted = self.cautions.start()
         self.troubles: dict[int, str] = {}
         self.poses: Poses | None = None
 
@@ -146,6 +152,7 @@ class _Run:
             self.frame = first
             self.poses = self._write(first, self.state)
             self.measured = self.meter.measured(first, self.state)
+            self.noted = self.cautions.after(first, self.state, self.ill_for, self.noted)
             self.cache.append_measures(self.measured.row(), 0)
             self._save()
         else:
@@ -165,8 +172,18 @@ class _Run:
             if self.saved != self.frame:
                 self._save()
         seconds = time.perf_counter() - self.began
-        troubles = tuple(self.troubles.values())
-        return Bake(self.cache, self.cache.measures(), seconds, last - self.first_baked, troubles)
+        measured = self.cache.measures()
+        return Bake(
+            self.cache,
+            measured,
+            seconds,
+            last - self.first_baked,
+            tuple(self.troubles.values()),
+            (
+                *self.cautions.sentences(self.noted),
+                *slow_frames(measured, [mesh.name for mesh in self.shot.meshes]),
+            ),
+        )
 
     def _restore(self, arrays: Arrays) -> None:
         rigid = self.stepper.rigid
@@ -177,6 +194,7 @@ class _Run:
                     raise KeyError("rigid")
                 rigid.world_at(self.state.time, self.state.rigid)
             self.ill_for = {name: arrays[name] for name in self.ill_for}
+            self.noted = {name: arrays[name] for name in self.noted}
             self.troubles = {n: str(text) for n, text in enumerate(arrays[TROUBLES]) if text}
         except (KeyError, TypeError, ValueError) as error:
             path = self.cache.folder / CHECKPOINT
@@ -189,7 +207,7 @@ class _Run:
     def _save(self) -> None:
         """Make the frames so far safe, and the state from which they can be continued."""
         said = np.array([self.troubles.get(n, "") for n in range(len(self.shot.skins))], np.str_)
-        arrays = {**self.state.arrays(), **self.ill_for, TROUBLES: said}
+        arrays = {**self.state.arrays(), **self.ill_for, **self.noted, TROUBLES: said}
         self.cache.write_checkpoint(self.frame, arrays)
         self.saved = self.frame
 
@@ -197,7 +215,7 @@ class _Run:
         """Simulate the next frame; only what is whole is kept."""
         shot, stepper, state = self.shot, self.stepper, self.state.copy()
         frame, before = self.frame + 1, replace(stepper.spent)
-        names = [skin.mesh.name for skin in shot.skins]
+        names = self.names
         began = time.perf_counter()
         try:
             stepper.step(state, self._after_substep)
@@ -216,6 +234,7 @@ class _Run:
         measured.write_seconds = time.perf_counter() - stepped
         self.cache.append_measures(measured.row(), frame - shot.frames[0])
         self.frame, self.state, self.poses, self.measured = frame, state, poses, measured
+        self.noted = self.cautions.after(frame, state, ill_for, self.noted)
         self.ill_for, self.troubles = ill_for, {**troubles, **self.troubles}
         self._tell(frame, shot.substeps)
 

@@ -137,7 +137,7 @@ class BakeTask:
             write_motion_file(shot.dolls[file.ragdoll], motion, file.path, up_axis=file.up_axis)
             written.append(file.path)
         if self.report is not None:
-            notes = [*result.troubles, *shot.notes]
+            notes = _warnings(shot, result)
             write_report(self.report, result, title=self.cache.name, notes=notes)
         if self.preview is not None:
             stage = f"drawing {self.preview.name}"
@@ -221,12 +221,17 @@ class Outcome:
             "solver": _solver(shot),
             "elements": sum(len(body.elements.corners) for body in shot.scene.bodies),
             "rigid_bodies": shot.rigid_rows[-1].stop if shot.rigid_rows else 0,
-            "warnings": [*result.troubles, *shot.notes],
+            "warnings": _warnings(shot, result),
             "cache": str(task.cache),
             "output": [str(path) for path in self.written] or [str(task.cache)],
             "preview": task.preview and str(task.preview),
             "report": task.report and str(task.report),
         }
+
+
+def _warnings(shot: Shot, result: Bake) -> list[str]:
+    """What a user should know of a bake, in sentences, what matters most first."""
+    return [*result.troubles, *result.cautions, *shot.notes]
 
 
 def _solver(shot: Shot) -> str:

@@ -75,7 +75,11 @@ def test_a_bake_is_the_simulation_rounded_to_single_precision(violent, whole):
         wanted = violent.skins[0].positions(track.positions[0][number]).astype(np.float32)
         assert whole.cache.frame(frame)[0].tobytes() == wanted.tobytes()
     _, arrays = whole.cache.read_checkpoint()
-    state = {name: array for name, array in arrays.items() if not name.startswith("health.")}
+    state = {
+        name: array
+        for name, array in arrays.items()
+        if not name.startswith(("health.", "cautions."))
+    }
     assert arrays_bits(state) == arrays_bits(track.state.arrays())
     velocity = violent.skins[0].velocities(track.state.soft[0].v).astype(np.float32)
     assert whole.cache.frame(LAST, "velocity")[0].tobytes() == velocity.tobytes()
@@ -269,7 +273,7 @@ def test_a_checkpoint_without_one_of_its_arrays_is_refused(tmp_path):
     with pytest.raises(Cancelled):
         bake(shot, folder, is_cancelled=after(3))
     frame, arrays = open_cache(folder).read_checkpoint()
-    wanted = {"time", "soft", "contacts", "rigid", "health"}
+    wanted = {"time", "soft", "contacts", "rigid", "health", "cautions"}
     assert {name.split(".")[0] for name in arrays} == wanted
     for missing in arrays:
         rest = {name: array for name, array in arrays.items() if name != missing}

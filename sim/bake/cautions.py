@@ -1,0 +1,123 @@
+"""What a user should know of a finished bake though it is no reason to end it; see `health` for what is.
+
+- Elements that were inside out, but for those that pins hold of: they came back, or the bake would have ended.
+- A step too long for the motion. Six steps to a turn are the fewest that tell which way it goes, and a node that is
+  carried past its whole body in one step has not been followed on its way.
+- A frame that took far longer than those before it. The factor and the floor are generous, so that a busy machine does
+  not set it off.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jellycage.sim.bake.measures import COLUMNS
+from jellycage.sim.scene.scene import Scene
+from jellycage.sim.scene.state import Arrays, SceneState
+from jellycage.sim.soft.body import SoftBody
+
+MOST_TURN = 1.0  # of a body in a substep [rad]
+MOST_SHIFT = 1.0  # of a node in a substep, against the turning body, in sizes of that
+SLOW_FACTOR, SLOW_SECONDS = 20.0, 60.0  # against the median before it, and at least
+SLOW_AFTER = 3  # frames that must have been baked before it
+
+
+class Cautions:
+    """Looks at the soft bodies of a scene, frame after frame, and remembers the worst in arrays."""
+
+    def __init__(self, scene: Scene, names: Sequence[str], fps: float, substeps: int):
+        self.bodies, self.names = scene.bodies, names
+        self.substeps, self.dt = substeps, 1.0 / (fps * substeps)
+
+    def start(self) -> Arrays:
+        """What there is to say of each body by name, nothing at first: what a bake that is continued must know."""
+        noted = {}
+        for number in range(len(self.bodies)):
+            noted[f"cautions.{number}.inside_out"] = np.zeros(
+                3, np.int64
+            )  # first, last frame, most
+            noted[f"cautions.{number}.haste"] = np.zeros(3)  # frame, turn [rad], shift [sizes]
+        return noted
+
+    def after(self, frame: int, state: SceneState, ill_for: Arrays, noted: Arrays) -> Arrays:
+        """The notes after a frame with a state, in which each body has been ill for so long, see `Health`."""
+        later = {}
+        for number, (body, soft) in enumerate(zip(self.bodies, state.soft, strict=True)):
+            key = f"cautions.{number}.inside_out"
+            count = _inside_out(body, ill_for[f"health.{number}.inverted"])
+            first, _, most = noted[key]
+            later[key] = noted[key]
+            if count:
+                later[key] = np.array([first if most else frame, frame, max(most, count)])
+            key = f"cautions.{number}.haste"
+            found = np.array([frame, *_haste(body, soft.x, soft.v, self.dt)])
+            later[key] = found if _excess(found) > _excess(noted[key]) else noted[key]
+        return later
+
+    def sentences(self, noted: Arrays) -> list[str]:
+        """The notes in words, each with a remedy."""
+        said = []
+        for number, name in enumerate(self.names):
+            first, last, most = noted[f"cautions.{number}.inside_out"]
+            if most:
+                when = f"frame {first}" if first == last else f"frames {first} to {last}"
+                said.append(
+                    f"{name}, {when}: up to {most} elements were inside out; "
+                    "use more substeps if it shows"
+                )
+            frame, turn, shift = haste = noted[f"cautions.{number}.haste"]
+            excess = _excess(haste)
+            if excess > 1.0:
+                what = f"turns by {turn:.2g} rad"
+                if shift / MOST_SHIFT > turn / MOST_TURN:
+                    what = f"changes its shape by {shift:.2g} times its size"
+                said.append(
+                    f"{name}, frame {frame:.0f}: {what} in one substep, too much to be followed; "
+                    f"use more substeps, about {math.ceil(excess * self.substeps)}"
+                )
+        return said
+
+
+def _inside_out(body: SoftBody, inverted) -> int:
+    """How many elements have a quadrature point that has been inverted for some time, shape (q,)."""
+    count = len(body.elements.corners)
+    return int((inverted.reshape(count, -1) > 0.0).any(axis=1).sum())
+
+
+def _haste(body: SoftBody, x, v, dt: float) -> tuple[float, float]:
+    """How far a body turns in a step [rad], and its nodes move within it at most [sizes of the body]."""
+    mass = body.mass[:, None] / body.mass.sum()
+    r, u = x - (mass * x).sum(axis=0), v - (mass * v).sum(axis=0)
+    spread = (mass * r).T @ r
+    inertia = np.trace(spread) * np.eye(3) - spread
+    inertia += 1e-12 * body.size**2 * np.eye(3)  # a line has none about itself, and no spin either
+    spin = np.linalg.solve(inertia, (mass * np.cross(r, u)).sum(axis=0))
+    within = u - np.cross(spin, r)
+    shift = np.sqrt((within * within).sum(axis=1).max())
+    return dt * float(np.sqrt(spin @ spin)), dt * float(shift) / body.size
+
+
+def _excess(haste) -> float:
+    """By what factor a body is too fast for its steps."""
+    _, turn, shift = haste
+    return max(turn / MOST_TURN, shift / MOST_SHIFT)
+
+
+def slow_frames(measured: NDArray[np.float64], names: Sequence[str]) -> list[str]:
+    """A sentence about the slowest frame that took far longer than those before it, if there is one.
+
+    measured: one row per frame, see `Measures`; names: of all that was baked.
+    """
+    column = {name: measured[:, COLUMNS.index(name)] for name in COLUMNS}
+    seconds = column["step_seconds"] + column["contact_seconds"]
+    usual = [np.median(seconds[1:k]) if k > SLOW_AFTER else np.inf for k in range(len(seconds))]
+    is_slow = (seconds > SLOW_FACTOR * np.array(usual)) & (seconds > SLOW_SECONDS)
+    if not is_slow.any():
+        return []
+    worst = int(np.where(is_slow, seconds, 0.0).argmax())
+    return [
+        f"{', '.join(names)}, frame {column['frame'][worst]:.0f}: took {seconds[worst]:.0f} s, "
+        f"the frames before it {usual[worst]:.2g} s; look there for what is crushed or entangled"
+    ]
