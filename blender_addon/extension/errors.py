@@ -4,9 +4,10 @@ import errno
 import re
 
 COMMAND_LINE = {
-    " with --force": "",
-    "; --keep-going bakes on": "",
-    "--resume": "Resume",
+    r" with --force": "",
+    r" \(--input-scale [^)]*\)": "",
+    r"--keep-going": "Keep Going",
+    r"--resume": "Resume",
 }  # what the worker says of options, and what an artist reads instead
 
 
@@ -24,7 +25,7 @@ def for_artists(sentence: str) -> str:
     if found is not None:
         return disk_sentence(OSError(int(found[1]), found[2], found[3]))
     for words, instead in COMMAND_LINE.items():
-        sentence = sentence.replace(words, instead)
+        sentence = re.sub(words, instead, sentence)
     return sentence
 
 

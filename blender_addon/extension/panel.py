@@ -9,6 +9,7 @@ from . import estimate, running, settings, stack
 from .operators import result, setup
 
 LETTERS = 34  # that fit into a line at the default width
+MOST_WARNINGS = 4  # that are shown; all are copied with the log
 OLD_SETTINGS = re.compile(r'"seed": \d+, ')
 """What older bakes tell of their settings that had no effect and is gone."""
 
@@ -87,8 +88,20 @@ class JELLYCAGE_PT_main(Sidebar, bpy.types.Panel):
             box.operator("jellycage.copy_log", icon="COPYDOWN")
         elif running.message:
             said(layout, running.message)
+        self.draw_warnings(layout)
         if not context.scene.objects or context.active_object is None:
             layout.operator("jellycage.add_demo", icon="OUTLINER_OB_META")
+
+    def draw_warnings(self, layout):
+        if not running.warnings:
+            return
+        box = layout.box()
+        for sentence in running.warnings[:MOST_WARNINGS]:
+            said(box, sentence, "INFO")
+        more = len(running.warnings) - MOST_WARNINGS
+        if more > 0:
+            box.label(text=f"{more} more: Copy Log", icon="BLANK1")
+            box.operator("jellycage.copy_log", icon="COPYDOWN")
 
 
 class JELLYCAGE_PT_body(Sidebar, bpy.types.Panel):
@@ -131,8 +144,8 @@ class JELLYCAGE_PT_body(Sidebar, bpy.types.Panel):
         if body.cage is not None:
             box.prop(body.cage, "hide_viewport", text="Hide Cage", toggle=True)
             box.separator(factor=0.5)
-        if body.cage_note:
-            said(box, body.cage_note, "INFO")
+        for sentence in body.cage_note.splitlines():
+            said(box, sentence, "INFO")
 
     def draw_problems(self, layout, context, obj):
         if obj.name not in setup.found:
@@ -249,6 +262,7 @@ class JELLYCAGE_PT_bake(Sidebar, bpy.types.Panel):
         if not ours.use_scene_range:
             column.prop(ours, "frame_start")
             column.prop(ours, "frame_end")
+        column.prop(ours, "keep_going")
         bodies = [o for o in scene.objects if o.type == "MESH" and o.jellycage.role == "BODY"]
         if bodies:
             seconds, size = estimate.bake(scene, bodies)

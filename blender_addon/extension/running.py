@@ -29,6 +29,7 @@ class Run:
         self.title, self.text, self.fraction, self.eta = title, "Starting", 0.0, None
         self.is_cancelled, self.cancelled_at = False, 0.0
         self.child: Child | None = None
+        self.warnings: list[str] = []
         self.steps: Generator = work(self)
 
     def advance(self) -> bool:
@@ -37,7 +38,7 @@ class Run:
             next(self.steps)
             return True
         except StopIteration as end:
-            finish(end.value or "")
+            finish(end.value or "", noted=self.warnings)
         except Stopped as stop:
             finish(str(stop))
         except SetupError as problem:
@@ -114,6 +115,8 @@ class Run:
 
 current: Run | None = None
 message, error, log = "", "", []
+warnings: list[str] = []
+"""What an artist should know of what was made last, in sentences, what matters most first."""
 resumable: Path | None = None
 """The folder of a bake that was stopped."""
 resumable_bodies: set[str] = set()
@@ -145,10 +148,10 @@ def _tick():
     return INTERVAL if is_going_on else None
 
 
-def finish(said: str = "", *, problem: str = "") -> None:
+def finish(said: str = "", *, problem: str = "", noted: list[str] = ()) -> None:
     """Note that nothing runs any more and how it ended, and show it."""
-    global current, message, error, resumable, resumable_bodies
-    current, message, error = None, said, problem
+    global current, message, error, warnings, resumable, resumable_bodies
+    current, message, error, warnings = None, said, problem, [*noted]
     resumable = folders.unfinished_bake()
     described = folders.read_json(resumable / folders.BODIES) if resumable is not None else None
     rows = described["bodies"] if described else []
@@ -233,6 +236,7 @@ def forget() -> None:
     """What was said last is not true any more."""
     global message
     message = ""
+    warnings.clear()
 
 
 def sliced(frames, scene, record):

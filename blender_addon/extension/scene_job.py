@@ -148,6 +148,7 @@ class Recording:
             self.folder / folders.BODIES, {"frames": list(self.frames), "bodies": listed}
         )
         job = {"scene": "scene.json", "cache": "frames", "exports": exports}
+        job["keep_going"] = scene.jellycage.keep_going
         folders.write_json(self.folder / folders.JOB, job)
         return self.folder / folders.JOB
 

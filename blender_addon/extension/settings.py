@@ -265,6 +265,10 @@ class JellycageScene(bpy.types.PropertyGroup):
         min=FRAMES["min"],
         max=FRAMES["max"],
     )
+    keep_going: BoolProperty(
+        name="Keep Going",
+        description="Bake on when a body is torn apart, crushed or left inside out",
+    )
     ground: EnumProperty(
         name="Ground",
         items=[

@@ -20,6 +20,7 @@ from claims import (
     choose,
     claim,
     frames_of,
+    keyframes,
     make_body,
     new_scene,
     played_file,
@@ -183,6 +184,29 @@ def a_stopped_bake_is_not_offered_where_its_bodies_are_gone():
     assert bpy.ops.jellycage.resume.poll()
     bpy.data.objects.remove(obj)
     assert not bpy.ops.jellycage.resume.poll()
+
+
+@claim
+def a_crushed_body_ends_the_bake_unless_it_is_to_keep_going():
+    """A cube between the ground and a press that comes down to a tenth of it."""
+    scene = new_scene(18)
+    obj = add_cube(location=(0.0, 0.0, 1.05))
+    scene.jellycage.ground = "HEIGHT"
+    bpy.ops.mesh.primitive_cube_add(location=(0.0, 0.0, 4.2))
+    press = bpy.context.active_object
+    press.scale, press.jellycage.role, press.jellycage.shape = (4.0, 4.0, 1.0), "COLLIDER", "BOX"
+    keyframes(press, "location", {3: (0.0, 0.0, 3.2), 9: (0.0, 0.0, 1.2)})
+    choose(obj)
+    sentence = refused()
+    assert sentence.startswith("Cube, frame ") and "Keep Going bakes on" in sentence, sentence
+    assert "--" not in sentence
+    scene.jellycage.keep_going = True
+    assert bpy.ops.jellycage.resume() == {"FINISHED"}, addon("running").error
+    assert len(points_of(played_file(obj))) == 18
+    kept = addon("running").warnings
+    assert sentence.startswith(kept[0]) and any("Young modulus" in text for text in kept)
+    bake()
+    assert addon("running").warnings == kept
 
 
 @claim

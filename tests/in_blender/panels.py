@@ -104,7 +104,7 @@ def next_step():
 def quiet():
     """Forget what was said last."""
     running = addon("running")
-    running.current, running.message, running.error = None, "", ""
+    running.current, running.message, running.error, running.warnings = None, "", "", []
 
 
 def chosen_cube():
@@ -201,6 +201,7 @@ def all_settings_can_be_drawn():
     scene.use_scene_range, scene.ground = False, "HEIGHT"
     drawn = draw_all()
     expected = {"young_modulus", "paint_low", "pin_strength", "frame_start", "ground_height"}
+    expected |= {"keep_going"}
     assert expected <= set(drawn.props), expected - set(drawn.props)
 
 
@@ -227,6 +228,32 @@ def a_bake_that_runs_can_be_stopped():
     assert any(text.startswith("25%") for text in drawn.labels)
     assert refusal(bpy.ops.jellycage.build_cage).endswith("still running")
     quiet()
+
+
+@claim
+def what_a_bake_warns_of_is_shown_and_the_rest_counted():
+    baked_cube()
+    assert not any("inside out" in text for text in draw_all().labels)
+    running = addon("running")
+    running.warnings = [f"Cube, frame {k}: 3 elements were inside out, and so on" for k in range(6)]
+    drawn = draw_all()
+    starts = [text for text in drawn.labels if text.startswith("Cube, frame ")]
+    assert [text[12] for text in starts] == ["0", "1", "2", "3"]
+    assert "2 more: Copy Log" in drawn.labels and "jellycage.copy_log" in drawn.operators
+    bpy.ops.jellycage.copy_log()
+    assert bpy.app.background or "frame 5" in bpy.context.window_manager.clipboard
+    running.forget()
+    assert not any(text.startswith("Cube, frame ") for text in draw_all().labels)
+
+
+@claim
+def every_note_of_a_cage_is_shown():
+    built_cube().jellycage.cage_note = (
+        "2 holes closed by caps.\nIt is 1600 m long: Scale it by 0.001"
+    )
+    labels = draw_all().labels
+    assert "2 holes closed by caps." in labels
+    assert any(text.startswith("It is 1600 m long") for text in labels)
 
 
 @claim

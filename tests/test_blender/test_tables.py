@@ -13,6 +13,7 @@ from jellycage.sim.export.pc2 import Pc2Writer, read_pc2
 from jellycage.sim.export.writers import WRITERS
 from jellycage.sim.scene.scene_file import scene_schema
 from jellycage.sim.soft.presets import EARTH_GRAVITY, QUALITIES, substeps_for
+from jellycage.toolkit.mesh.sizes import size_notes
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "blender_addon"))
@@ -92,5 +93,11 @@ def test_point_caches_are_those_of_the_simulator(extension, tmp_path):
 
 def test_an_artist_is_not_told_of_options(extension):
     sentence = extension("errors").for_artists
-    assert "--" not in sentence(f"bear, frame 7: is torn apart; {REMEDY}")
+    ended = sentence(f"bear, frame 7: is torn apart; {REMEDY}")
+    assert "--" not in ended and ended.endswith("; Keep Going bakes on")
+    (large,), (small,) = (size_notes(length * np.eye(3)) for length in (1600.0, 1e-4))
+    assert sentence(large) == (
+        "It is 1600 m long: in millimetres? Scale it by 0.001, or by 0.01 if in centimetres."
+    )
+    assert "Scale it by 1000." in sentence(small) and "--" not in sentence(small)
     assert sentence("stopped, --resume continues") == "stopped, Resume continues"

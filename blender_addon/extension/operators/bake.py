@@ -5,7 +5,7 @@ import shutil
 import bpy
 
 from .. import folders, running, scene_job, settings, stack
-from ..errors import SetupError, Stopped
+from ..errors import SetupError, Stopped, for_artists
 from ..scene_job import Recording
 from .starting import Starts, push_undo
 
@@ -43,6 +43,7 @@ class JELLYCAGE_OT_resume(Starts, bpy.types.Operator):
     def execute(self, context):
         scene, folder = context.scene, running.resumable
         job = {**folders.read_json(folder / folders.JOB), "resume": True}
+        job["keep_going"] = scene.jellycage.keep_going  # what may have ended it
         folders.write_json(folder / folders.JOB, job)
         return self.begin("Bake", lambda run: simulate(run, scene, folder))
 
@@ -98,6 +99,7 @@ def simulate(run, scene, folder):
     described = folders.read_json(folder / folders.BODIES)
     if is_done:
         folders.write_json(folder / folders.DONE, facts)
+        run.warnings = [for_artists(sentence) for sentence in facts["warnings"]]
     missing = attach(bpy.data.scenes.get(name), folder, described)
     push_undo("Bake")
     first, last = described["frames"]

@@ -7,7 +7,7 @@ import numpy as np
 from bpy.props import EnumProperty
 
 from .. import folders, sampling, scene_job, settings, stack
-from ..errors import SetupError
+from ..errors import SetupError, for_artists
 from .starting import Explains, Starts, push_undo
 
 COLLECTION = "Jellycage Cages"
@@ -81,7 +81,7 @@ def build(run, scene, obj):
     body.role = "BODY"
     body.element_count = facts["elements"]
     body.is_bounding = facts["bounding"]
-    body.cage_note = facts["warnings"][0] if facts["warnings"] else ""
+    body.cage_note = "\n".join(for_artists(sentence) for sentence in facts["warnings"])
     scene_job.bodies_of(scene)
     push_undo("Build Cage")
     return "Cage built"

@@ -46,7 +46,7 @@ class JELLYCAGE_OT_copy_log(bpy.types.Operator):
 
     def execute(self, context):
         head = f"Blender {bpy.app.version_string}, {platform.platform()}"
-        lines = [head, running.error or running.message, *running.log]
+        lines = [head, running.error or running.message, *running.warnings, *running.log]
         context.window_manager.clipboard = "\n".join(lines)
         self.report({"INFO"}, "Copied")
         return {"FINISHED"}
