@@ -173,3 +173,13 @@ def test_a_frame_far_slower_than_those_before_it_is_named():
 )
 def test_a_frame_that_is_merely_slow_is_not(seconds):
     assert slow_frames(measured(*seconds), ["bear"]) == []
+
+
+def test_a_bake_tells_of_its_slowest_frame(tmp_path, monkeypatch):
+    """As if every frame after the first few were too slow."""
+    for name in ("SLOW_FACTOR", "SLOW_SECONDS"):
+        monkeypatch.setattr(f"jellycage.sim.bake.cautions.{name}", 1e-9)
+    result = bake(tiny_shot(tmp_path), tmp_path / "bake")
+    spent = result.column("step_seconds") + result.column("contact_seconds")
+    slowest = 1 + 4 + int(spent[4:].argmax())
+    assert [text.split(": took")[0] for text in result.cautions] == [f"cube, frame {slowest}"]
