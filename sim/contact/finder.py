@@ -6,8 +6,6 @@ holds a body on a slope. Where a step has pressed material through a collider at
 become candidates and the step is done again.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +15,7 @@ from jellycage.sim.contact.finder_kernels import PlanesMet, find_planes
 from jellycage.sim.contact.memory import NO_MEMORY, ContactMemory
 from jellycage.sim.contact.response_kernels import ContactRows
 from jellycage.sim.contact.rows import NO_CONTACTS, new_rows
+from jellycage.sim.contact.strikes_kernels import PressedContacts
 from jellycage.sim.shapes.colliders import Collider, ColliderArrays
 from jellycage.sim.soft.body import SoftBody
 
@@ -25,21 +24,8 @@ LIGHT = 0.25  # of the mean effective mass: points are not taken to be lighter
 TOLERANCE = 0.01  # of the body's size, and
 THIN = 0.25  # of the collider's: depth below a plane that may be left
 MARGIN = 0.002  # of the body's size: how near a predicted point must come to be a candidate
-RESTING = 20.0  # [m/s^2]: a speed that this acceleration makes in a step is no impact
 SAME_SIDE = 0.5  # cosine between the normals of a contact in two steps, unless it changed sides
 PUSH_OUT = 0.5  # sizes per second at which a body that starts inside a collider is pushed out
-
-
-class TouchedNodes(NamedTuple):
-    """Nodes of the contacts of a step, in no order and some of them several times."""
-
-    pressed: NDArray[np.int32]
-    """All of them."""
-    struck: NDArray[np.int32]
-    """Those that were not pressed in the step before."""
-
-
-NOTHING_TOUCHED = TouchedNodes(np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 
 class ContactFinder:
@@ -126,8 +112,8 @@ class ContactFinder:
         gap[lost] = at_start[is_lost] - carried
         return found._replace(normal=normals, gap=gap)
 
-    def rows(self, found: Candidates, memory: ContactMemory, v, dt: float) -> ContactRows:
-        """The candidates as the solver sees them, from node velocities v (n, 3)."""
+    def rows(self, found: Candidates, memory: ContactMemory, dt: float) -> ContactRows:
+        """The candidates as the solver sees them in a step of dt [s]."""
         point, collider = found.feature.T
         if not len(point):
             return NO_CONTACTS
@@ -135,8 +121,6 @@ class ContactFinder:
         along = dots(carried, normal)
         at_start = found.gap + along
         gap = found.gap - np.minimum(at_start + PUSH_OUT * self.body.size * dt, 0.0)
-        if self.restitution.any():
-            gap = self._bounced(found, gap, along, v, dt)
         # Points of one element share one stiffness: how fine the surface is must not matter.
         element = self.points.element[point]
         share = np.bincount(element)[element]
@@ -157,21 +141,26 @@ class ContactFinder:
             tolerance=self.tolerance[collider],
         )
 
-    def _bounced(self, found: Candidates, gap, along, v, dt: float) -> NDArray[np.float64]:
-        """Gaps of planes, raised where a point arrives fast, so that the step ends with it on its way back."""
-        moved = dots(found.moved(v), found.normal) * dt
-        back = self.restitution[found.feature[:, 1]] * (along - moved)
-        is_hit = (found.gap + moved < 0.0) & (back > RESTING * dt * dt)
-        return np.where(is_hit, np.minimum(-along - back, gap), gap)
-
-    def touched(self, found: Candidates, rows: ContactRows, memory: ContactMemory) -> TouchedNodes:
-        """Nodes of the contacts that are pressed after a step, from what was remembered before it."""
+    def pressed(
+        self, found: Candidates, rows: ContactRows, memory: ContactMemory, u, dt: float
+    ) -> PressedContacts | None:
+        """What is pressed after a step of dt [s] with displacements u (n, 3), from what was remembered; or None."""
         is_pressed = rows.pressure > 0.0
-        is_struck = is_pressed.copy()
-        is_struck[memory.known(found.key)[1]] = False
-        nodes, carries = rows.rows, rows.weights != 0.0
-        return TouchedNodes(
-            nodes[is_pressed][carries[is_pressed]], nodes[is_struck][carries[is_struck]]
+        pressed = np.flatnonzero(is_pressed)
+        if not len(pressed):
+            return None
+        is_pressed[memory.known(found.key)[1]] = False
+        normal, pressure = rows.normal[pressed], rows.pressure[pressed]
+        return PressedContacts(
+            rows=rows.rows[pressed],
+            weights=rows.weights[pressed],
+            normal=normal,
+            velocity=found.carried[pressed] / dt,
+            force=pressure[:, None] * normal - _drag(rows, pressed, u),
+            pressure=pressure,
+            restitution=self.restitution[found.feature[pressed, 1]],
+            is_sticking=rows.slip_stiffness[pressed] >= rows.stiffness[pressed],
+            is_struck=is_pressed[pressed],
         )
 
     def remembered(
@@ -182,16 +171,21 @@ class ContactFinder:
         if not len(pressed):
             return NO_MEMORY
         pressed = pressed[np.argsort(found.key[pressed], kind="stable")]
-        moved = parted(rows.weights[pressed], rows.rows[pressed], u)
         normal = rows.normal[pressed]
-        slip = rows.slip[pressed] + moved - dots(moved, normal)[:, None] * normal
         turn = colliders.after[found.feature[pressed, 1], :9].reshape(-1, 3, 3)
         local = np.einsum("cji,cj->ci", turn, normal)
         at_start = found.gap[pressed] + dots(found.carried[pressed], normal)
         offset = dots(local, found.anchor[pressed]) - at_start
-        # What friction lets the bristle keep of its stiffness is the drag.
         return ContactMemory(
             key=found.key[pressed],
-            drag=rows.slip_stiffness[pressed, None] * slip,
+            drag=_drag(rows, pressed, u),
             plane=np.concatenate([local, offset[:, None]], axis=1),
         )
+
+
+def _drag(rows: ContactRows, chosen: NDArray[np.int64], u) -> NDArray[np.float64]:
+    """Force of the bristles of chosen contacts on side b [N], shape (c, 3): what friction lets them keep."""
+    normal = rows.normal[chosen]
+    moved = parted(rows.weights[chosen], rows.rows[chosen], u)
+    slip = rows.slip[chosen] + moved - dots(moved, normal)[:, None] * normal
+    return rows.slip_stiffness[chosen, None] * slip

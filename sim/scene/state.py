@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from jellycage.sim.contact.impacts import Impacts
 from jellycage.sim.contact.memory import NO_MEMORY, ContactMemory
+from jellycage.sim.contact.restitution import Restitution
 from jellycage.sim.scene.scene import Scene
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.state import Memory, State
@@ -61,6 +63,7 @@ def _start(body: SoftBody, scene: Scene) -> State:
     x, v = np.array(body.start_positions()), np.array(body.start_velocities())
     memory = chosen(SOLVERS, scene.solver.method).start_memory(body)
     memory |= chosen(INTEGRATORS, scene.solver.integrator).start_memory(body)
+    memory |= Impacts.start_memory(body) | Restitution.start_memory(body)
     return State(x, v, memory)
 
 

@@ -1,20 +1,26 @@
 """One step of everything in a scene.
 
 A step is a frame. Soft bodies take it in substeps: each body's integrator says what the substep asks for, the finder
-which of its points may touch what, the solver where it goes. Rigid bodies and ragdolls take the same time in substeps
-of their own. At the end of a step everything is at the same time.
+which of its points may touch what, the solver where it goes. A body that strikes something cuts its substep into
+shorter ones. Rigid bodies and ragdolls take the same time in substeps of their own. At the end of a step everything is
+at the same time.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jellycage.sim.contact.finder import NOTHING_TOUCHED, ContactFinder, TouchedNodes
+from jellycage.sim.contact.candidates import Candidates
+from jellycage.sim.contact.finder import ContactFinder
+from jellycage.sim.contact.impacts import Impacts
 from jellycage.sim.contact.memory import NO_MEMORY, ContactMemory, joined_memories
+from jellycage.sim.contact.restitution import Restitution
 from jellycage.sim.contact.rows import NO_CONTACTS, rows_from
+from jellycage.sim.contact.strikes_kernels import PressedContacts
 from jellycage.sim.errors import SettingsError, SolverError
 from jellycage.sim.scene.rigid_part import RigidPart
 from jellycage.sim.scene.scene import Scene
@@ -27,7 +33,7 @@ from jellycage.sim.soft.state import State
 from jellycage.sim.soft.system import system_of
 from jellycage.sim.solvers.methods import INTEGRATORS, SOLVERS, chosen
 from jellycage.sim.solvers.newton import Effort
-from jellycage.sim.solvers.pin_holding import PinTracker
+from jellycage.sim.solvers.pin_holding import PinsInStep, PinTracker
 from jellycage.sim.solvers.problem_kernels import Increment
 from jellycage.sim.solvers.recovery import count_time, recover
 
@@ -96,13 +102,10 @@ class Stepper:
 
     def _step_bodies(self, state: SceneState, substep: int) -> None:
         dt, end = self.dt, state.time + self.dt
-        colliders = None
-        if self.scene.colliders:
-            colliders = collider_arrays(self.scene.colliders, state.time, end)
         memories = []
         for number, (body, soft) in enumerate(zip(self.bodies, state.soft, strict=True)):
             try:
-                memory = body.step(soft, state.contacts, colliders, state.time, end, dt)
+                memory = body.step(soft, state.contacts, state.time, end, dt)
             except SolverError as error:
                 error.body, error.substep = number, substep
                 raise
@@ -117,41 +120,101 @@ class Stepper:
             finder.number_features(int(end) - count, sum(counts))
 
 
+class Try(NamedTuple):
+    """A step that may be taken."""
+
+    end: float
+    """[s]."""
+    dt: float
+    """[s]."""
+    pins: PinsInStep
+    prediction: object
+    """Of the integrator."""
+    increment: Increment
+    colliders: ColliderArrays | None
+    found: Candidates | None
+    """What may touch; None without colliders."""
+
+
 class SoftStepper:
     """Steps one soft body among the colliders of a scene."""
 
     def __init__(self, body: SoftBody, scene: Scene, spent: Spent):
-        self.body, self.spent = body, spent
+        self.body, self.spent, self.colliders = body, spent, scene.colliders
         self.integrator = chosen(INTEGRATORS, scene.solver.integrator)(
             body, gravity=scene.gravity, wind=scene.wind
         )
         self.solver = chosen(SOLVERS, scene.solver.method)(system_of([body]), scene.solver)
         self.pins = PinTracker(body)
         self.finder = ContactFinder(body, scene.colliders) if scene.colliders else None
+        self.impacts = Impacts(body, scene.gravity)
+        has_restitution = self.finder is not None and self.finder.restitution.any()
+        self.restitution = Restitution(body, self.impacts.slowest) if has_restitution else None
+        self.shortest = 0.5 ** int(np.log2(scene.solver.impact_steps))
 
     def step(
-        self,
-        state: State,
-        memory: ContactMemory,
-        colliders: ColliderArrays | None,
-        start: float,
-        end: float,
-        dt: float,
+        self, state: State, memory: ContactMemory, start: float, end: float, dt: float
     ) -> ContactMemory:
         """Advance a state from one time [s] to another, dt [s] later; returns what its contacts remember."""
-        body, solver, integrator = self.body, self.solver, self.integrator
-        if body.loads:
+        if self.body.loads:
             self._apply_events(state, start, end)
+        done = 0.0  # of dt, in halves of halves, so that no time is lost to rounding
+        while done < 1.0:
+            share = self._share(done, self.impacts.longest_step(state.memory) / dt)
+            while True:
+                until = done + share
+                attempt = self._attempt(
+                    state,
+                    start + done * dt,
+                    end if until == 1.0 else start + until * dt,
+                    share * dt,
+                )
+                shorter = share
+                if attempt.found is not None:
+                    longest = self.impacts.foreseen(attempt.found, state.v, attempt.dt)
+                    shorter = self._share(done, min(longest / dt, share))
+                if shorter == share:
+                    break
+                share = shorter
+            memory = self._take(state, memory, attempt)
+            done = until
+        return memory
+
+    def _share(self, done: float, longest: float) -> float:
+        """Share of a step, a power of 1/2, that may follow what is done of it and is no longer than it may be."""
+        share = 1.0
+        while share > self.shortest and (share > longest or done % share):
+            share *= 0.5
+        return share
+
+    def _attempt(self, state: State, start: float, end: float, dt: float) -> Try:
+        """What a step from one time [s] to another asks for, and what it may meet."""
         pins = self.pins.during(state.x, end, dt)
-        prediction = integrator.predict(state, pins, dt)
-        increment = integrator.increment(state, prediction, pins, end, dt)
-        effort, memory, touched = self._solve(state, increment, memory, colliders, dt)
+        prediction = self.integrator.predict(state, pins, dt)
+        increment = self.integrator.increment(state, prediction, pins, end, dt)
+        colliders = found = None
+        if self.finder is not None:
+            began = perf_counter()
+            colliders = collider_arrays(self.colliders, start, end)
+            found = self.finder.find(state.x, increment.x + increment.guess, colliders)
+            self.spent.contact_seconds += perf_counter() - began
+        return Try(end, dt, pins, prediction, increment, colliders, found)
+
+    def _take(self, state: State, memory: ContactMemory, attempt: Try) -> ContactMemory:
+        """Take a step; returns what the contacts remember."""
+        body, solver, integrator = self.body, self.solver, self.integrator
+        dt, pins, increment = attempt.dt, attempt.pins, attempt.increment
+        effort, memory, pressed = self._solve(state, attempt, memory)
         if not np.isfinite(solver.u).all():
             raise SolverError(
-                f"at {end:.4g} s the positions are no longer finite; use smaller time steps or a softer material"
+                f"at {attempt.end:.4g} s the positions are no longer finite; "
+                "use smaller time steps or a softer material"
             )
-        x_before, state.x = state.x, increment.x + solver.u
-        integrator.advance(state, x_before, solver.u, prediction, increment, pins, touched, dt)
+        self.impacts.note(state.memory, pressed, state.v, dt)
+        x_before, v_before, state.x = state.x, state.v.copy(), increment.x + solver.u
+        integrator.advance(
+            state, x_before, solver.u, attempt.prediction, increment, pins, pressed, dt
+        )
         solver.remember([state.memory])
         collapsed = 0
         if effort.degenerate:
@@ -159,9 +222,22 @@ class SoftStepper:
             collapsed = recover(body, solver, x_before, state, pins.is_free, dt)
             integrator.disturb(state, state.v - kept, self._degenerate_nodes(state))
         count_time(state.memory, collapsed, dt)
+        if self.restitution is not None:
+            self._bounce(state, State(x_before, v_before, {}), pressed, attempt.end, dt)
         self.spent.newton_iterations += effort.newton_iterations
         self.spent.linear_iterations += effort.linear_iterations
         return memory
+
+    def _bounce(self, state: State, before: State, pressed, end: float, dt: float) -> None:
+        """Let parts that leave what they struck do so as fast as they should."""
+        load = self.integrator.outer_force(end)
+        change = self.restitution.change(
+            before, state, pressed, load, self.solver.elastic_energy, dt
+        )
+        if change is not None:
+            change = change[self.body.part]
+            state.v += change
+            self.integrator.disturb(state, change, np.zeros(0, int))
 
     def _degenerate_nodes(self, state: State) -> NDArray[np.int32]:
         """Nodes of elements with a degenerate quadrature point."""
@@ -179,19 +255,21 @@ class SoftStepper:
             follow_degeneration(self.body, x, state.x, 0.0, state.memory)
 
     def _solve(
-        self, state: State, increment: Increment, memory, colliders, dt
-    ) -> tuple[Effort, ContactMemory, Callable[[], TouchedNodes]]:
-        """Displacements, in the solver; what they cost, what the contacts remember, and how to ask what was touched."""
-        if self.finder is None:
-            effort = self.solver.solve(increment, [state.memory], NO_CONTACTS)
-            return effort, NO_MEMORY, lambda: NOTHING_TOUCHED
+        self, state: State, attempt: Try, memory: ContactMemory
+    ) -> tuple[Effort, ContactMemory, PressedContacts | None]:
+        """Displacements, in the solver; what they cost, what the contacts remember, and which are pressed."""
+        increment, found, colliders, dt = (
+            attempt.increment,
+            attempt.found,
+            attempt.colliders,
+            attempt.dt,
+        )
+        if found is None:
+            return self.solver.solve(increment, [state.memory], NO_CONTACTS), NO_MEMORY, None
         finder, x = self.finder, state.x
-        began = perf_counter()
-        found = finder.find(x, increment.x + increment.guess, colliders)
-        self.spent.contact_seconds += perf_counter() - began
         for _ in range(MOST_TRIES):
             found = finder.on_their_side(found, memory, colliders)
-            rows = finder.rows(found, memory, state.v, dt)
+            rows = finder.rows(found, memory, dt)
             if increment.x is not x:
                 rows = rows_from(rows, increment.x - x)
             effort = self.solver.solve(increment, [state.memory], rows)
@@ -202,4 +280,4 @@ class SoftStepper:
                 break
             found = more
         now = finder.remembered(found, rows, colliders, self.solver.u)
-        return effort, now, lambda: finder.touched(found, rows, memory)
+        return effort, now, finder.pressed(found, rows, memory, self.solver.u, dt)

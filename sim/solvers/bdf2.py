@@ -6,8 +6,8 @@ At 40 steps per period a vibration loses 5.6 % in ten periods (implicit Euler: a
 modes die within a few steps, whatever the step is. TR-BDF2 loses 0.1 % for two solves per step. Generalised-alpha with
 spectral radius 0.5 loses 0.4 % for one, but only halves the stiff modes per step.
 
-A node that has come to a dead stop in a step, or whose elements are degenerate, has no history: BDF2 would make a
-rebound of half its speed. It takes a step of implicit Euler.
+Contacts that close have no part in the history: BDF2 would make a rebound of half the speed of a dead stop
+(`strikes_kernels`). Nodes whose elements are degenerate have no history and take a step of implicit Euler.
 
 Frames: see `prediction_kernels`. What a truncated solve, or nodes with and without a history side by side, leave of an
 error in the momenta of a part that nothing touches is mended afterwards by a change of its velocity and spin.
@@ -18,6 +18,7 @@ a history stand side by side; and a body that is stiffer than its steps are shor
 
 import numpy as np
 
+from jellycage.sim.contact.strikes_kernels import stop_strikes
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.state import Memory, State
 from jellycage.sim.solvers.implicit_euler import ImplicitEuler
@@ -32,7 +33,11 @@ from jellycage.sim.solvers.prediction_kernels import (
 )
 from jellycage.sim.solvers.problem_kernels import Increment
 from jellycage.sim.solvers.recovery import is_helpless
-from jellycage.sim.solvers.rigid_motion_kernels import keep_momenta
+from jellycage.sim.solvers.rigid_motion_kernels import (
+    add_rigid_motion,
+    keep_momenta,
+    rigid_motion,
+)
 
 MOST_GROWTH = 2.1  # of a step against the one before: beyond 1 + sqrt(2) BDF2 is not stable
 SLOWEST_TURN = 0.01  # [rad] per step that a frame is turned by: BDF2 itself takes no notice of less
@@ -98,19 +103,18 @@ class BDF2(ImplicitEuler):
         return made
 
     def advance(
-        self, state: State, x_before, u, prediction, increment: Increment, pins, touched, dt: float
+        self, state: State, x_before, u, prediction, increment: Increment, pins, pressed, dt: float
     ) -> None:
         """Velocities and memory at the end of a step, and the turn and the momenta of untouched parts mended."""
         body, memory, frames = self.body, state.memory, prediction.frames
         v = np.empty_like(u)
         find_velocities(prediction, increment.x, u, body.mass, body.part, v)
-        # What was stopped, or is led, moves as it was moved in this very step.
-        pressed, struck = touched()
-        is_stopped = pins.projection.fixed.reshape(-1, 3).any(axis=1)
-        is_stopped[struck] = True
-        v[is_stopped] = (state.x - x_before)[is_stopped] / dt
+        # What is led moves as it was moved in this very step.
+        is_led = pins.projection.fixed.reshape(-1, 3).any(axis=1)
+        v[is_led] = (state.x - x_before)[is_led] / dt
         is_untouched = pins.is_flying.copy()
-        is_untouched[body.part[pressed]] = False
+        if pressed is not None:
+            is_untouched[body.part[pressed.rows[pressed.weights != 0.0]]] = False
         turned = frames.turn
         if turned.any():
             turned = mend_turns(frames, increment.x, body.mass, body.part, is_untouched, state.x)
@@ -131,18 +135,46 @@ class BDF2(ImplicitEuler):
             # The states of before are corrected alike, or the next prediction would take it for acceleration.
             state.v += v - before
         memory["x_before"][:], memory["v_before"][:] = x_before, state.v
-        memory["has_before"][:], memory["dt_before"][...] = ~is_stopped, dt
+        memory["has_before"][:], memory["dt_before"][...] = ~is_led, dt
         memory["turn_before"][:] = turned
+        if pressed is not None and pressed.is_struck.any():
+            self._forget(state, v, pressed, increment.load - prediction.load, prediction.step)
         state.v[:] = v
+
+    def _forget(self, state: State, v, contacts, load, step):
+        """Stop what was struck, and leave out of the history what the struck contacts did.
+
+        Struck nodes get a past without forces but loads (n, 3) [N]: those from inside answered the blow. The momenta of a
+        part change by what forces from inside are left in the history, so that is made to have none.
+        """
+        body, memory = self.body, state.memory
+        x_before, v_before, dt = (memory[name] for name in ("x_before", "v_before", "dt_before"))
+        change = np.zeros_like(v)
+        stop_strikes(contacts, body.mass, step, v, change)
+        struck = np.flatnonzero(change.any(axis=1))
+        past = v[struck] - dt * load[struck] / body.mass[struck, None]
+        uneven = np.zeros_like(v)
+        uneven[struck] = past - v_before[struck] - change[struck]
+        v_before[struck] = past
+        centre, velocity, spin = rigid_motion(
+            state.x, uneven, body.mass, body.part, body.part_count
+        )
+        add_rigid_motion(state.x, centre, velocity, spin, body.part, -1.0, v_before)
+        x_before[struck] = state.x[struck] - 0.5 * dt * (v + v_before)[struck]
+        _, _, spin = rigid_motion(x_before, v_before, body.mass, body.part, body.part_count)
+        parts = np.unique(body.part[struck])
+        memory["turn_before"][parts] = dt * spin[parts]
 
     def disturb(self, state: State, change, nodes) -> None:
         """Take note that velocities changed (n, 3) [m/s] by no force, and of nodes whose history is of no use."""
-        state.memory["v_before"] += change
-        state.memory["has_before"][nodes] = False
+        memory = state.memory
+        memory["v_before"] += change
+        memory["x_before"] -= memory["dt_before"] * change
+        memory["has_before"][nodes] = False
 
     def _start(self, state, prediction):
         x = state.x + prediction.turned if prediction.turned.any() else state.x
-        return x, prediction.drift, self.weight_force + prediction.load
+        return x, prediction.drift, prediction.load
 
     def _wells(self, v, prediction, dt):
         body, count = self.body, len(v)

@@ -45,11 +45,12 @@ class ImplicitEuler:
         """What the step of length dt [s] that ends at a time [s] asks for, from a state."""
         body = self.body
         self._prepare(dt)
-        x, drift, own_force = self._start(state, prediction)
+        x, drift, frame_force = self._start(state, prediction)
         weight, centre = self._wells(state.v, prediction, dt)
-        load = own_force
-        if body.loads:
-            load = load + force_on_nodes(body.loads, end, len(body.mass))
+        load = self.outer_force(end)
+        own_force = self.weight_force
+        if frame_force is not None:
+            load, own_force = load + frame_force, own_force + frame_force
         # Free parts fly and fall, pinned ones go on as they went: exact for a body that does not deform.
         guess = centre
         if pins.is_flying.any():
@@ -72,12 +73,18 @@ class ImplicitEuler:
             projection=pins.projection,
         )
 
+    def outer_force(self, time: float):
+        """Weight and loads at a time [s], shape (n, 3) [N]."""
+        if not self.body.loads:
+            return self.weight_force
+        return self.weight_force + force_on_nodes(self.body.loads, time, len(self.body.mass))
+
     def advance(
-        self, state: State, x_before, u, prediction, increment: Increment, pins, touched, dt: float
+        self, state: State, x_before, u, prediction, increment: Increment, pins, pressed, dt: float
     ) -> None:
         """Give a state, whose x is at the end of a step of dt [s] from x_before, its velocities there.
 
-        u: displacements from the x of the increment, all (n, 3) [m]; touched: gives the `TouchedNodes`.
+        u: displacements from the x of the increment, all (n, 3) [m]; pressed: the `PressedContacts`, or None.
         """
         np.divide(u, dt, out=state.v)
 
@@ -85,8 +92,8 @@ class ImplicitEuler:
         """Take note that velocities changed (n, 3) [m/s] by no force, and of nodes whose history is of no use."""
 
     def _start(self, state: State, prediction):
-        """Positions from which displacements count, those that are not damped, and the force that acts on all nodes."""
-        return state.x, self.nothing, self.weight_force
+        """Positions from which displacements count, those that are not damped, and the forces of the frame or None."""
+        return state.x, self.nothing, None
 
     def _wells(self, v, prediction, dt: float):
         """(weight, centre) of an `Increment` for inertia, damping and drag."""

@@ -24,11 +24,13 @@ class SolverSettings:
     """Displacements below this fraction of the body's size are not worth an iteration."""
     method: str = "newton"
     """A name in `methods.SOLVERS`."""
-    integrator: str = "implicit_euler"
+    integrator: str = "bdf2"
     """A name in `methods.INTEGRATORS`."""
+    impact_steps: int = 16
+    """Into how many steps, a power of two, one is cut at the most while a body strikes something; 1: never."""
 
     def __post_init__(self):
-        for name in ("newton_iterations", "linear_iterations"):
+        for name in ("newton_iterations", "linear_iterations", "impact_steps"):
             if getattr(self, name) < 1:
                 raise SettingsError(f"{name}: expected at least 1, got {getattr(self, name)}")
         for name in ("newton_tolerance", "linear_tolerance", "precision"):

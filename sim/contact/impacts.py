@@ -1,0 +1,68 @@
+"""How finely a step is cut while a body strikes something, so that its rebound does not depend on the step.
+
+A blow compresses a body and lets it spring back within a few times L / c, in which waves cross it: L is the cube root
+of its volume and c = sqrt(E / rho). Steps that are longer than a small part of that see neither and leave the body
+dead on the floor. So a step is cut into halves, quarters and so on around a blow, from the moment that is foreseen
+until the body has sprung back, and is not longer either than points take to cross a small part of the body.
+"""
+
+import numpy as np
+
+from jellycage.sim.contact.candidates import Candidates, dots, parted
+from jellycage.sim.contact.strikes_kernels import PressedContacts
+from jellycage.sim.soft.body import SoftBody
+from jellycage.sim.soft.presets import gravity_strength
+from jellycage.sim.soft.state import Memory
+
+RESOLVED = 0.15  # of L / c: longest step during a blow
+CROSSED = 0.025  # of L: how far points that arrive go in a step
+LASTING = 3.0  # L / c after the last points arrived a blow is over
+HARMLESS = 0.005  # of L: a rebound by this height is none
+GROWTH = 2.0  # of steps, one to the next: a method with a history wants no more
+
+
+class Impacts:
+    """Knows how long the next step of one body may be. A memory has the `impact_time` since the last blow [s]."""
+
+    def __init__(self, body: SoftBody, gravity):
+        volume = float(body.solid_volumes.sum())
+        young = np.broadcast_to(body.material.young_modulus, len(body.solid_share))
+        points = len(body.solid_volumes) // len(young)
+        stiffness = float(np.repeat(young, points) @ body.solid_volumes) / volume
+        self.length = float(np.cbrt(volume / body.part_count))
+        self.crossing = self.length * np.sqrt(body.mass.sum() / volume / stiffness)
+        self.slowest = np.sqrt(2.0 * gravity_strength(gravity) * HARMLESS * self.length)
+
+    @staticmethod
+    def start_memory(body: SoftBody) -> Memory:
+        """What is remembered of a body at its start: no blow ever."""
+        return {"impact_time": np.array(np.inf), "step_before": np.array(np.inf)}
+
+    def longest_step(self, memory: Memory) -> float:
+        """How long the next step may be by what was so far [s]."""
+        longest = GROWTH * float(memory["step_before"])
+        if memory["impact_time"] < LASTING * self.crossing:
+            longest = min(longest, RESOLVED * self.crossing)
+        return longest
+
+    def foreseen(self, found: Candidates, v, dt: float) -> float:
+        """How long it may be by the candidates that were found for a step of dt [s] from node velocities v (n, 3)."""
+        speed = -dots(found.moved(v) - found.carried / dt, found.normal)
+        gap = found.gap + dots(found.carried, found.normal)
+        is_blow = (speed > self.slowest) & (gap > -CROSSED * self.length)
+        if not is_blow.any():
+            return np.inf
+        speed = speed[is_blow]
+        soonest = (np.maximum(gap[is_blow], 0.0) / speed).min()
+        cut = min(RESOLVED * self.crossing, CROSSED * self.length / speed.max())
+        return max(cut, soonest)
+
+    def note(self, memory: Memory, pressed: PressedContacts | None, v, dt: float) -> None:
+        """Take note of a step of dt [s] that began with velocities v (n, 3)."""
+        memory["step_before"][...] = dt
+        memory["impact_time"] += dt
+        if pressed is not None and pressed.is_struck.any():
+            moved = parted(pressed.weights, pressed.rows, v) - pressed.velocity
+            speed = -dots(moved, pressed.normal)
+            if (speed[pressed.is_struck] > self.slowest).any():
+                memory["impact_time"][...] = 0.0
