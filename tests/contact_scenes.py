@@ -7,6 +7,7 @@ from stepping import OneBody
 from jellycage import sim
 from jellycage.sim.maths.quaternions import as_matrices, turn_to
 from jellycage.sim.shapes.signed_distance_kernels import KINDS
+from jellycage.sim.soft.presets import stiffness_damping
 
 BEAMS = {"tets": beam_tets, "hexes": beam_hexes}
 G = 9.81
@@ -23,13 +24,18 @@ def block(
     poisson_ratio=0.3,
     density=1000.0,
     law=sim.Corotated,
+    damping_ratio=0.5,
     **options,
 ):
-    """A block that stands on the middle of its lowest face, at `bottom`, upright along `normal`."""
+    """A block that stands on the middle of its lowest face, at `bottom`, upright along `normal`.
+
+    damping_ratio: of its first mode along its height; by default it comes to rest soon.
+    """
     nodes, elements = BEAMS[kind](*counts, size)
     nodes = nodes - [size[0] / 2, size[1] / 2, 0.0]
     nodes = nodes @ as_matrices(turn_to(normal)).T + bottom
     material = law(young_modulus, poisson_ratio, density)
+    options.setdefault("stiffness_damping", stiffness_damping(damping_ratio, material, size[2]))
     return sim.SoftBody(sim.Cage(nodes, elements), material, **options)
 
 

@@ -193,7 +193,7 @@ def test_pairs_have_the_mean_friction_the_greater_restitution_and_a_tolerance_of
 
 def rows_of(finder, x, ahead, arrays, memory=NO_MEMORY, dt=0.02):
     found = finder.find(x, ahead, arrays)
-    return found, finder.rows(found, memory, np.zeros_like(x), dt)
+    return found, finder.rows(found, memory, dt)
 
 
 def test_points_of_an_element_share_its_stiffness():
@@ -246,7 +246,7 @@ def test_a_pressed_contact_remembers_its_bristle_and_its_plane():
         memory.plane, np.tile([0.0, 0.0, 1.0, 0.0], (len(memory), 1)), atol=1e-9
     )
     # The next step starts with bristles that pull as they did.
-    again = finder.rows(found, memory, np.zeros_like(x), dt)
+    again = finder.rows(found, memory, dt)
     pull = again.stiffness[:, None] * again.slip
     np.testing.assert_allclose(pull[pressed], memory.drag, atol=1e-9 * drag.max())
     others = np.setdiff1d(np.arange(len(found.key)), pressed)
