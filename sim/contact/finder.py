@@ -23,6 +23,7 @@ STIFFNESS = 100.0  # k in effective masses over dt^2: a body at rest sinks in by
 LIGHT = 0.25  # of the mean effective mass: points are not taken to be lighter
 TOLERANCE = 0.01  # of the body's size, and
 THIN = 0.25  # of the collider's: depth below a plane that may be left
+RESTING = 0.0005  # of the body's size: how far contacts sink in before multipliers carry what is pressed on them
 MARGIN = 0.002  # of the body's size: how near a predicted point must come to be a candidate
 SAME_SIDE = 0.5  # cosine between the normals of a contact in two steps, unless it changed sides
 PUSH_OUT = 0.5  # sizes per second at which a body that starts inside a collider is pushed out
@@ -126,8 +127,10 @@ class ContactFinder:
         share = np.bincount(element)[element]
         # Elements that are all but empty carry what others do.
         stiffness = STIFFNESS * np.maximum(self.mass[point], self.least_mass) / (share * dt * dt)
-        slip = -carried
+        slip, raised = -carried, np.zeros(len(gap))
         row, known = memory.known(found.key)
+        sunk = memory.pressure[row] / stiffness[known]
+        raised[known] = np.maximum(sunk - RESTING * self.body.size, 0.0)
         slip[known] += memory.drag[row] / stiffness[known, None]
         slip -= dots(slip, normal)[:, None] * normal
         return new_rows(
@@ -139,6 +142,7 @@ class ContactFinder:
             stiffness=stiffness,
             friction=self.friction[collider],
             tolerance=self.tolerance[collider],
+            raised=raised,
         )
 
     def pressed(
@@ -180,6 +184,7 @@ class ContactFinder:
             key=found.key[pressed],
             drag=_drag(rows, pressed, u),
             plane=np.concatenate([local, offset[:, None]], axis=1),
+            pressure=rows.pressure[pressed],
         )
 
 

@@ -25,6 +25,7 @@ class Impacts:
     """Knows how long the next step of one body may be. A memory has the `impact_time` since the last blow [s]."""
 
     def __init__(self, body: SoftBody, gravity):
+        self.part = body.part
         volume = float(body.solid_volumes.sum())
         young = np.broadcast_to(body.material.young_modulus, len(body.solid_share))
         points = len(body.solid_volumes) // len(young)
@@ -36,7 +37,11 @@ class Impacts:
     @staticmethod
     def start_memory(body: SoftBody) -> Memory:
         """What is remembered of a body at its start: no blow ever."""
-        return {"impact_time": np.array(np.inf), "step_before": np.array(np.inf)}
+        return {
+            "impact_time": np.array(np.inf),
+            "step_before": np.array(np.inf),
+            "is_touched": np.zeros(body.part_count, np.bool_),
+        }
 
     def longest_step(self, memory: Memory) -> float:
         """How long the next step may be by what was so far [s]."""
@@ -60,8 +65,12 @@ class Impacts:
     def note(self, memory: Memory, pressed: PressedContacts | None, v, dt: float) -> None:
         """Take note of a step of dt [s] that began with velocities v (n, 3)."""
         memory["step_before"][...] = dt
+        memory["is_touched"][:] = False
         memory["impact_time"] += dt
-        if pressed is not None and pressed.is_struck.any():
+        if pressed is None:
+            return
+        memory["is_touched"][self.part[pressed.rows[pressed.weights != 0.0]]] = True
+        if pressed.is_struck.any():
             moved = parted(pressed.weights, pressed.rows, v) - pressed.velocity
             speed = -dots(moved, pressed.normal)
             if (speed[pressed.is_struck] > self.slowest).any():

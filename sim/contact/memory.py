@@ -19,6 +19,8 @@ class ContactMemory:
     """Force of each bristle on side b, along the plane [N], shape (c, 3)."""
     plane: NDArray[np.float64]
     """Normal and offset of the plane in b's own space, shape (c, 4)."""
+    pressure: NDArray[np.float64]
+    """What it was pressed with [N], shape (c,): its multiplier, from which the next step starts."""
 
     def __len__(self):
         return len(self.key)
@@ -37,7 +39,10 @@ class ContactMemory:
 
 
 NO_MEMORY = ContactMemory(
-    frozen(np.zeros(0, np.int64)), frozen(np.zeros((0, 3))), frozen(np.zeros((0, 4)))
+    frozen(np.zeros(0, np.int64)),
+    frozen(np.zeros((0, 3))),
+    frozen(np.zeros((0, 4))),
+    frozen(np.zeros(0)),
 )
 
 

@@ -22,12 +22,12 @@ HELD = 1.5  # weights that a part is pressed with at most when it is let go of
 
 
 class Restitution:
-    """Of the parts of one body. A memory has arrays for each part,
+    """Of the parts of one body.
 
-    `bounce_stage`, and of the episode: `bounce_arrival`, velocity of the centre before it [m/s], `bounce_energy`, energy
-    of the part before it and what loads have done since [J], `bounce_load`, impulse of the loads [N s], and
-    `bounce_push`: impulse of the contacts, and its part along their normals alone, times velocity of their places,
-    times restitution. Of the body it has `bounce_elastic`, its elastic energy at the end of the last step [J].
+    A memory has for each part its `bounce_stage`, and of the episode `bounce_arrival`, velocity of the centre before it
+    [m/s], `bounce_energy`, energy before it and what loads have done since [J], `bounce_load`, impulse of the loads
+    [N s], and `bounce_push`: impulse of the contacts, its part along their normals, and that times the velocity of
+    their places and times restitution. Of the body it has `bounce_elastic`, the elastic energy after the last step [J].
     """
 
     def __init__(self, body: SoftBody, slowest: float):

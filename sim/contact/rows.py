@@ -7,7 +7,9 @@ from jellycage.sim.contact.candidates import dots, parted
 from jellycage.sim.contact.response_kernels import ContactRows
 
 
-def new_rows(rows, weights, normal, gap, slip, stiffness, friction, tolerance) -> ContactRows:
+def new_rows(
+    rows, weights, normal, gap, slip, stiffness, friction, tolerance, raised
+) -> ContactRows:
     """Contacts of which no pass has found out anything yet; see `ContactRows`."""
     count = len(gap)
     return ContactRows(
@@ -19,7 +21,7 @@ def new_rows(rows, weights, normal, gap, slip, stiffness, friction, tolerance) -
         stiffness=stiffness,
         friction=friction,
         tolerance=tolerance,
-        raised=np.zeros(count),
+        raised=raised,
         pressure=np.zeros(count),
         slip_stiffness=np.zeros(count),
         is_active=np.zeros(count, np.bool_),
@@ -35,6 +37,7 @@ NO_CONTACTS = new_rows(
     stiffness=np.zeros(0),
     friction=np.zeros(0),
     tolerance=np.zeros(0),
+    raised=np.zeros(0),
 )
 
 

@@ -16,6 +16,8 @@ from jellycage.sim.solvers.pin_holding import PinsInStep
 from jellycage.sim.solvers.problem_kernels import Increment
 from jellycage.sim.solvers.recovery import is_helpless, pulled
 
+STILL = 1e-7  # of a body's size: what lies on something and would go no further in a step has come to rest
+
 
 class ImplicitEuler:
     """Makes the increments of one body, and the end of a step from its displacements. Holds nothing of its state."""
@@ -51,11 +53,7 @@ class ImplicitEuler:
         own_force = self.weight_force
         if frame_force is not None:
             load, own_force = load + frame_force, own_force + frame_force
-        # Free parts fly and fall, pinned ones go on as they went: exact for a body that does not deform.
-        guess = centre
-        if pins.is_flying.any():
-            is_flying = pins.is_flying[body.part][:, None]
-            guess = centre + is_flying * (own_force / weight[:, None])
+        guess = self._guess(pins.is_flying, state.memory["is_touched"], centre, own_force, weight)
         if is_helpless(state.memory):
             weight, centre = pulled(body, state, weight, centre, load)
         return Increment(
@@ -104,6 +102,18 @@ class ImplicitEuler:
             pull = self.inertia[:, None] * centre + drag[:, None] * self.wind
             centre = pull / weight[:, None]
         return weight, centre
+
+    def _guess(self, is_flying, is_touched, centre, own_force, weight):
+        """Where the solve starts. Free parts fly and fall: exact for a body that does not deform.
+
+        Others, and what lies or slides on something that carries it, go on as they went; what hardly moves there stays.
+        """
+        if is_touched.any() and np.abs(centre).max() < STILL * self.body.size:
+            return self.nothing
+        is_falling = is_flying & ~is_touched
+        if not is_falling.any():
+            return centre
+        return centre + is_falling[self.body.part][:, None] * (own_force / weight[:, None])
 
     def _drag(self, v):
         """Quadratic drag with the speed of the step's start: linear in the new velocity, hence stable [N s/m]."""

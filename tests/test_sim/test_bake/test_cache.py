@@ -63,7 +63,12 @@ def distinct_state(seed, contacts=3):
     return SceneState(
         time=float(rng.normal()),
         soft=[distinct_soft(rng), distinct_soft(rng)],
-        contacts=ContactMemory(key, rng.normal(size=(contacts, 3)), rng.normal(size=(contacts, 4))),
+        contacts=ContactMemory(
+            key,
+            rng.normal(size=(contacts, 3)),
+            rng.normal(size=(contacts, 4)),
+            rng.uniform(size=contacts),
+        ),
         rigid={"state_p": rng.normal(size=(4, 3)), "contact_key": np.arange(3) + 2**41},
     )
 

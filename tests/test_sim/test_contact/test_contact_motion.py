@@ -195,7 +195,7 @@ def test_a_long_fall_ends_on_a_thin_box(kind, young_modulus):
         *(kind, (3, 3, 3)),
         bottom=(0.0, 0.0, 20.0),
         young_modulus=young_modulus,
-        stiffness_damping=0.01,  # the softest would sway for long
+        stiffness_damping=0.05,  # the softest would sway for long
     )
     points = points_of(body)
     for state in states(body, [sim.Box((6.0, 6.0, 0.02))], 240, 1 / 24):
@@ -277,7 +277,7 @@ def test_a_lifted_body_is_never_held_down():
     top = np.flatnonzero(rest[:, 2] > 0.99)
     path = sim.Keyed([0.0, 0.5, 2.5], [rest[top], rest[top], rest[top] + [0.0, 0.0, 2.0]])
     pin = sim.Pin(sim.node_points(top), path)
-    body = block(young_modulus=1e5, pins=[pin], stiffness_damping=0.01)
+    body = block(young_modulus=1e5, pins=[pin])
     alone = OneBody(body, DT)
     before, pushed = alone, 0
     for state in states(body, [sim.ground()], 300, DT):
@@ -329,19 +329,19 @@ def test_a_fast_floor_hits_a_body_from_below():
 
 
 def test_a_conveyor_drags_a_body_up_to_its_speed_and_no_further(kind):
-    body = block(kind, (3, 3, 1), (1.0, 1.0, 0.2))
-    motion = sim.Motion([[0, 0, 0], [0, 0, 0], [120.0, 0, 0]], times=[0.0, 0.5, 20.5])
+    body = block(kind, (3, 3, 1), (1.0, 1.0, 0.2), damping_ratio=2.0)
+    motion = sim.Motion([[0, 0, 0], [0, 0, 0], [40.0, 0, 0]], times=[0.0, 0.5, 20.5])
     forward = np.array(
         [
             velocity(body, state)[0]
-            for state in states(body, [sim.Collider(sim.Plane(), motion)], 260, DT)
+            for state in states(body, [sim.Collider(sim.Plane(), motion)], 200, DT)
         ]
     )
-    gained = (forward[149] - forward[59]) / (90 * DT)  # it chatters, so that a few steps say little
+    gained = (forward[79] - forward[54]) / (25 * DT)
     assert gained == pytest.approx(0.5 * G, rel=0.03)
     assert np.abs(forward[40:49]).max() < 1e-6
-    assert forward.max() < 6.0 * 1.01
-    assert forward[-1] == pytest.approx(6.0, abs=1e-3)
+    assert forward.max() < 2.0 * 1.01
+    assert forward[-1] == pytest.approx(2.0, abs=1e-3)
 
 
 def test_a_turntable_carries_a_block_around():
