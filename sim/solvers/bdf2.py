@@ -7,7 +7,8 @@ modes die within a few steps, whatever the step is. TR-BDF2 loses 0.1 % for two 
 spectral radius 0.5 loses 0.4 % for one, but only halves the stiff modes per step.
 
 Contacts that close have no part in the history: BDF2 would make a rebound of half the speed of a dead stop
-(`strikes_kernels`). Nodes whose elements are degenerate have no history and take a step of implicit Euler.
+(`strikes_kernels`). Parts with collapsed elements take steps of implicit Euler: the forces that bring them back are no
+gradients of an energy and lean on its damping.
 
 Frames: see `prediction_kernels`. What a truncated solve, or nodes with and without a history side by side, leave of an
 error in the momenta of a part that nothing touches is mended afterwards by a change of its velocity and spin.
@@ -69,6 +70,8 @@ class BDF2(ImplicitEuler):
         """Where the nodes would go in dt [s] by what they did in the last two states, seen from their parts."""
         body, memory, count = self.body, state.memory, len(state.x)
         dt_before = float(memory["dt_before"])
+        is_collapsed = self._is_collapsed(memory)
+        memory["has_before"][is_collapsed[body.part]] = False
         if dt > MOST_GROWTH * dt_before:
             memory["has_before"][:] = False
         x_before, v_before, is_known = (
@@ -81,7 +84,7 @@ class BDF2(ImplicitEuler):
             is_known,
             body.mass,
             body.part,
-            pins.is_free & (not is_helpless(memory)),
+            pins.is_free & ~is_collapsed,
             SLOWEST_TURN,
             FASTEST_TURN,
             dt,
@@ -112,7 +115,7 @@ class BDF2(ImplicitEuler):
         # What is led moves as it was moved in this very step.
         is_led = pins.projection.fixed.reshape(-1, 3).any(axis=1)
         v[is_led] = (state.x - x_before)[is_led] / dt
-        is_untouched = pins.is_flying.copy()
+        is_untouched = pins.is_flying & ~self._is_collapsed(memory)
         if pressed is not None:
             is_untouched[body.part[pressed.rows[pressed.weights != 0.0]]] = False
         turned = frames.turn
@@ -171,6 +174,16 @@ class BDF2(ImplicitEuler):
         memory["v_before"] += change
         memory["x_before"] -= memory["dt_before"] * change
         memory["has_before"][nodes] = False
+
+    def _is_collapsed(self, memory: Memory):
+        """Whether each part has collapsed elements, or a body that had for long must be pulled, shape (parts,)."""
+        body, pair = self.body, memory["collapse_pair"]
+        is_collapsed = np.full(body.part_count, is_helpless(memory))
+        if pair.any():
+            corners = body.elements.corners
+            element = np.flatnonzero(pair) // (len(pair) // len(corners))
+            is_collapsed[body.part[corners[element, 0]]] = True
+        return is_collapsed
 
     def _start(self, state, prediction):
         x = state.x + prediction.turned if prediction.turned.any() else state.x
