@@ -158,6 +158,10 @@ def presets(context):
             f"{name:9s} {preset.sag:5.1%}  {float(moduli[0]):9.4g} Pa, {float(moduli[1]):9.4g} Pa     "
             f"{preset.description}"
         )
+    lines.append(
+        "\nThe moduli are those of a column. A bake finds that of the body itself, with which it loses just its sag\n"
+        "of its height on a floor, and says so: a ball gets about twice as much, a cube two thirds."
+    )
     lines.append("\nquality   resolution  what for")
     for name, quality in QUALITIES.items():
         lines.append(f"{name:9s} {quality.resolution:10d}  {quality.description}")
@@ -352,6 +356,7 @@ def _describe(console: Console, scene, path):
         "rigid_bodies": shot.rigid_rows[-1].stop if shot.rigid_rows else 0,
         "vertices": vertices,
         "bytes": 12 * sum(vertices) * frame_count,
+        **shot.stiffness,
         "warnings": list(shot.notes),
     }
     lines = [f"{name:9s} {value}" for name, value in facts.items() if name != "warnings"]

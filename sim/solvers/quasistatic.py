@@ -70,7 +70,7 @@ def equilibrium(
     while done < 1.0:
         reached = min(done + stage, 1.0)
         moved = (reached - done) / (1.0 - done) * pins.moved
-        increment = _increment(state, reached * full, replace(pins, moved=moved))
+        increment = static_increment(state, reached * full, replace(pins, moved=moved))
         effort = rough.solve(increment, [state.memory])
         iterations += effort.newton_iterations
         stages += 1
@@ -88,7 +88,7 @@ def equilibrium(
                 "use a stiffer material, more pins or a dynamic simulation"
             )
     for _ in range(MOST_ROUNDS):
-        effort = fine.solve(_increment(state, full, pins), [state.memory])
+        effort = fine.solve(static_increment(state, full, pins), [state.memory])
         iterations += effort.newton_iterations
         state.x += fine.u
         fine.remember([state.memory])
@@ -100,7 +100,8 @@ def equilibrium(
     )
 
 
-def _increment(state: State, load, pins: PinsInStep) -> Increment:
+def static_increment(state: State, load, pins: PinsInStep) -> Increment:
+    """What equilibrium under node forces (n, 3) [N] asks for, from a state."""
     # Not a column of the rows: kernels would be compiled once more for an array with gaps.
     weight, none = np.zeros(len(state.x)), np.zeros_like(state.x)
     return Increment(
