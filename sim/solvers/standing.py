@@ -62,7 +62,7 @@ SLENDER = 9.0  # heights in its radius of gyration, see above
 MOST_LAYERS = 32
 CHANGE = 1.25  # power of a change of load: a column wants 1, a ball about 1.6
 LARGEST_CHANGE = 4.0  # of the load, from one step to the next
-LOST = 1.25  # sags: a body that is pressed flatter starts again
+LOST = 1.25  # sags: a body that is pressed flatter goes back, lest it stays folded
 HOLD = 1e-6  # of what holds a column: wells about where a step starts, for a body that leaves the floor
 DEPENDENT = 1e-9  # of the longest row: a row that the others leave less of says nothing new
 WRITTEN = ("raised", "pressure", "slip_stiffness", "is_active")
@@ -147,11 +147,12 @@ def _load_at_once(stand: "_Stand", sag: float, near: float) -> tuple[float, floa
             return None
         # What the whole of the step would have come to.
         aim = before + (found - before) / stand.share
+        is_lost = aim > LOST * sag
         before = found
-        if aim > LOST * sag:
-            stand.start()
-            before = 0.0
-        if off > 0.5 * near or before == 0.0:
+        if is_lost:
+            stand.go_back(sag / aim)
+            before *= sag / aim
+        if off > 0.5 * near or is_lost:
             change = (sag / max(aim, 1e-9)) ** CHANGE
             load *= float(np.clip(change, 1.0 / LARGEST_CHANGE, LARGEST_CHANGE))
     return None
@@ -246,6 +247,14 @@ class _Stand:
         self.state = State(x, np.zeros_like(x), Newton.start_memory(body))
         none = {name: np.zeros_like(getattr(self.at_start, name)) for name in WRITTEN}
         self.contacts = rows_from(self.at_start._replace(**none), into)
+
+    def go_back(self, share: float) -> None:
+        """Keep a share of the way from the start, and of what the floor bears."""
+        raised = share * self.contacts.raised
+        moved = share * (self.state.x - self.body.start_positions())
+        self.start()
+        self.state.x[:] = self.body.start_positions() + moved
+        self.contacts = rows_from(self.at_start._replace(raised=raised), moved)
 
     def press(self, load: float) -> float:
         """One Newton step under so many weights; returns the sag, and leaves the `share` of the step that was taken."""
