@@ -93,16 +93,18 @@ def equilibrium(
         residual = descent.run(reached * full, replace(pins, moved=moved), tolerance)
         stages += 1
         x = descent.state.x
-        if residual <= GOOD_ENOUGH ** (reached == 1.0) and (determinants(body, x) > 0.0).all():
+        is_at_rest = residual <= (GOOD_ENOUGH if reached == 1.0 else 2.0 * ROUGH)
+        if is_at_rest and (determinants(body, x) > 0.0).all():
             done, stage = reached, 2.0 * stage
             pins = tracker.during(x, time, np.inf)
             continue
         descent.state = before
         stage = 0.5 * (reached - done)
         if stage < SMALLEST_STAGE or descent.left <= 0:
+            why = "elements turn inside out" if is_at_rest else "the body does not come to rest"
             raise SolverError(
-                f"no equilibrium found beyond {done:.0%} of the load in {descent.iterations} Newton iterations; "
-                "use a stiffer material, more pins or a dynamic simulation"
+                f"no equilibrium found beyond {done:.0%} of the load in {descent.iterations} Newton iterations: "
+                f"{why}; use a stiffer material, more pins or a dynamic simulation"
             )
     return Equilibrium(x, descent.iterations, stages, residual)
 
