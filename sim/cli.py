@@ -149,7 +149,7 @@ def drop(context, mesh, input_scale, preset, height, resolution, element, surfac
 @click.pass_context
 def presets(context):
     """What bodies can be made of, and how finely scenes are cut up."""
-    from jellycage.sim.soft.presets import PRESETS, QUALITIES, preset_material
+    from jellycage.sim.soft.presets import MODULI, PRESETS, QUALITIES, preset_material
 
     console = console_of(context)
     rows, lines = {}, ["preset    sag    Young modulus at 0.2 m, 2 m     what it is"]
@@ -160,7 +160,7 @@ def presets(context):
             f"{name:9s} {preset.sag:5.1%}  {float(moduli[0]):9.4g} Pa, {float(moduli[1]):9.4g} Pa     "
             f"{preset.description}"
         )
-    lines.append("\nquality   resolution  what for")
+    lines += ["", MODULI, "\nquality   resolution  what for"]
     for name, quality in QUALITIES.items():
         lines.append(f"{name:9s} {quality.resolution:10d}  {quality.description}")
     qualities = {name: dataclasses.asdict(quality) for name, quality in QUALITIES.items()}
@@ -324,7 +324,6 @@ def _describe(console: Console, scene, path):
 
     with progress_of(console) as progress:
         shot = build_shot(scene, progress=progress)
-    frame_count = shot.frames[1] - shot.frames[0] + 1
     vertices = [mesh.vertex_count for mesh in shot.meshes]
     facts = {
         "scene": str(path),
@@ -334,7 +333,8 @@ def _describe(console: Console, scene, path):
         "elements": [len(body.elements.corners) for body in shot.scene.bodies],
         "rigid_bodies": shot.rigid_rows[-1].stop if shot.rigid_rows else 0,
         "vertices": vertices,
-        "bytes": 12 * sum(vertices) * frame_count,
+        "bytes": 12 * sum(vertices) * (shot.frames[1] - shot.frames[0] + 1),
+        **shot.stiffness,
         "warnings": list(shot.notes),
     }
     lines = [f"{name:9s} {value}" for name, value in facts.items() if name != "warnings"]

@@ -1,4 +1,4 @@
-"""Pins and spins, in full, as a table: part of `make verify`. Exit 1 if a promise is broken.
+"""Pins, spins and sags, in full, as a table: part of `make verify`. Exit 1 if a promise is broken.
 
     python tests/verify_motion.py [--meshes DIR]
 
@@ -9,6 +9,7 @@ run, with the same body dropped on a floor.
 import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "tests/test_sim/test_
 
 from beams import beam_hexes, beam_tets  # noqa: E402
 from led_meshes import chosen_vertices, dancer  # noqa: E402
+from shapes import ball, box  # noqa: E402
 from stepping import OneBody  # noqa: E402
 from test_bdf2 import momenta, turn_between  # noqa: E402
 from verify import Report, mesh_files  # noqa: E402
@@ -27,8 +29,10 @@ from jellycage.sim.soft.presets import (  # noqa: E402
     PRESETS,
     QUALITIES,
     preset_material,
+    stiffness_damping,
     substeps_for,
 )
+from jellycage.sim.solvers.standing import sagging, standing  # noqa: E402
 
 GRAVITY = (0.0, 0.0, -9.81)
 FPS = 24.0
@@ -140,6 +144,82 @@ def verify_spins(out):
             )
 
 
+def verify_sags(files, out):
+    """Every shape, quality and size: what a body of jelly loses of its height, as its preset promises."""
+    shapes = {
+        "cube": lambda: box((1.0, 1.0, 1.0)),
+        "ball": lambda: ball(3, 0.5),
+        "rod": lambda: box((0.2, 0.2, 1.0)),
+        "rod that lies": lambda: box((1.0, 0.2, 0.2)),
+        **{path.stem: lambda path=path: toolkit.read_mesh(path) for path in files},
+    }
+    for name, make in shapes.items():
+        mesh = make()
+        if len(mesh.faces if hasattr(mesh, "faces") else mesh[1]) > LARGEST_MESH:
+            continue
+        for quality, row in QUALITIES.items():
+            asset = toolkit.build_cage(mesh, resolution=row.resolution, collision=False)
+            found = [sagged(asset, size, "jelly") for size in (0.1, 1.0, 10.0)]
+            out_of_reach = [sag for sag, is_reached, _ in found if not is_reached]
+            if out_of_reach:
+                out.notes([f"{name}, {quality}: gives way before it sags by 10 %, and says so"])
+                continue
+            off = max(abs(sag / PRESETS["jelly"].sag - 1.0) for sag, _, _ in found)
+            seconds = max(seconds for _, _, seconds in found)
+            claim = f"{name}, {quality}, 0.1, 1 and 10 m: sag of jelly off by"
+            out.line(claim, f"{off:.1%} (found in {seconds:.1f} s)", off < 0.1)
+        asset = toolkit.build_cage(mesh, resolution=8, collision=False)
+        for preset, row in PRESETS.items():
+            sag, is_reached, _ = sagged(asset, 1.0, preset)
+            off = abs(sag / row.sag - 1.0)
+            if is_reached:
+                out.line(f"{name} of {preset}, preview: sag off by", f"{off:.1%}", off < 0.1)
+    # Those that stand by themselves: a rod of jelly would fold.
+    for name, preset in (
+        ("cube", "jelly"),
+        ("cube", "flesh"),
+        ("rod", "rubber"),
+        ("rod that lies", "jelly"),
+        ("rod that lies", "flesh"),
+    ):
+        off = abs(settled_sag(shapes[name](), preset) / PRESETS[preset].sag - 1.0)
+        out.line(f"{name} of {preset} that settles: sag off by", f"{off:.1%}", off < 0.1)
+
+
+def sized(asset, size, preset):
+    """A body with its preset's stiffness, grown by a factor, and what was found out about it."""
+    nodes, vertices = size * asset.cage_nodes, size * asset.surface_vertices
+    centres = None if asset.cage_centre is None else size * asset.cage_centre
+    grown = replace(asset, cage_nodes=nodes, surface_vertices=vertices, cage_centre=centres)
+    height = float(np.ptp(vertices[:, 2]))
+    body = sim.SoftBody(grown, preset_material(PRESETS[preset], height, GRAVITY)[0], friction=0.0)
+    found = sagging(body, PRESETS[preset].sag)
+    return replace(body, material=found.material), found
+
+
+def sagged(asset, size, preset):
+    """(sag by a solve of its own, ten times as exact as the one for the preset; whether it was reached; seconds)."""
+    began = time.perf_counter()
+    body, found = sized(asset, size, preset)
+    seconds = time.perf_counter() - began
+    sag = standing(body, tolerance=2e-3).sag if found.is_reached else found.sag
+    return sag, found.is_reached, seconds
+
+
+def settled_sag(mesh, preset):
+    """What a body loses of its height that settles on a floor without friction, well damped, step by step."""
+    body, _ = sized(toolkit.build_cage(mesh, resolution=8, collision=False), 1.0, preset)
+    z = body.asset.surface_vertices[:, 2]
+    height = float(np.ptp(z))
+    damping = stiffness_damping(0.5, body.material, height)
+    body = replace(body, stiffness_damping=damping)
+    dt = 0.02 * np.sqrt(height / 9.81)
+    run = OneBody(body, dt, gravity=GRAVITY, colliders=[sim.ground(float(z.min()), friction=0.0)])
+    while run.time < 12.0 * np.sqrt(height / 9.81):
+        run.step()
+    return 1.0 - float(np.ptp(body.surface(run.x)[:, 2])) / height
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--meshes", type=Path, default=ROOT / "sample_meshes")
@@ -148,6 +228,7 @@ def main():
         parser.error("no meshes there: name a folder with .obj, .ply, .stl, .off or .glb files")
     out, started = Report(), time.perf_counter()
     verify_spins(out)
+    verify_sags(files, out)
     verify_pins(files, out)
     broken = sum(not holds for *_, holds in out.lines)
     print(

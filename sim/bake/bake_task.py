@@ -13,7 +13,7 @@ from jellycage.sim.bake.exports import Export, write_export
 from jellycage.sim.bake.preview import check_preview, write_preview
 from jellycage.sim.bake.report import write_report
 from jellycage.sim.errors import SettingsError
-from jellycage.sim.scene.build import build_shot
+from jellycage.sim.scene.build import STANDING, build_shot
 from jellycage.sim.scene.scene_file import SceneFile
 from jellycage.sim.scene.shot import Shot, write_motion_file
 from jellycage.toolkit.atomic_file import check_writable
@@ -103,12 +103,15 @@ class BakeTask:
         """The same; returns what it came to."""
         self.check()
         began = time.perf_counter()
-        shot = self.build(lambda stage, share: _stage(emit, stage, float(share)))
-        for helper in helpers:
-            if helper is not None:
-                if helper.poll() is None:
-                    _stage(emit, COMPILING, 0.0)
-                helper.wait()
+
+        def report(stage, share):
+            # The first that runs what the helpers compile.
+            if stage.endswith(STANDING):
+                _await(helpers, emit)
+            _stage(emit, stage, float(share))
+
+        shot = self.build(report)
+        _await(helpers, emit)
         result = bake(
             shot,
             self.cache,
@@ -221,6 +224,7 @@ class Outcome:
             "solver": _solver(shot),
             "elements": sum(len(body.elements.corners) for body in shot.scene.bodies),
             "rigid_bodies": shot.rigid_rows[-1].stop if shot.rigid_rows else 0,
+            **shot.stiffness,
             "warnings": _warnings(shot, result),
             "cache": str(task.cache),
             "output": [str(path) for path in self.written] or [str(task.cache)],
@@ -232,6 +236,15 @@ class Outcome:
 def _warnings(shot: Shot, result: Bake) -> list[str]:
     """What a user should know of a bake, in sentences, what matters most first."""
     return [*result.troubles, *result.cautions, *shot.notes]
+
+
+def _await(helpers, emit: Emit) -> None:
+    """Wait until everything is compiled."""
+    for helper in helpers:
+        if helper is not None:
+            if helper.poll() is None:
+                _stage(emit, COMPILING, 0.0)
+            helper.wait()
 
 
 def _solver(shot: Shot) -> str:

@@ -42,6 +42,7 @@ from jellycage.sim.soft.presets import (
     stiffness_damping,
     substeps_for,
 )
+from jellycage.sim.solvers.standing import sagging
 from jellycage.toolkit.arrays import frozen
 from jellycage.toolkit.asset.asset import Asset
 from jellycage.toolkit.asset.asset_file import load_asset
@@ -51,6 +52,7 @@ from jellycage.toolkit.mesh.sizes import size_notes
 from jellycage.toolkit.prepare import build_cage
 from jellycage.toolkit.version import VERSION
 
+STANDING = "standing"  # the stage in which the stiffness of a preset is found
 CHANGES = {"impulse": Impulse, "velocity": VelocityChange, "position": PositionChange}
 
 
@@ -66,10 +68,10 @@ def build_shot(
     """
     report = progress or (lambda stage, fraction: None)
     clock = _Clock(scene.frames[0], scene.fps)
-    bodies, skins, notes = [], [], []
+    bodies, skins, sags, notes = [], [], [], []
     for number, entry in enumerate(scene.bodies):
         share = number / len(scene.bodies)
-        body, skin, said = _body(
+        body, skin, sag, said = _body(
             scene,
             entry,
             clock,
@@ -80,6 +82,7 @@ def build_shot(
         )
         bodies.append(body)
         skins.append(skin)
+        sags.append(sag)
         notes += [f"{entry.name}: {sentence}" for sentence in said]
     rigid = build_rigid(scene)
     return Shot(
@@ -99,6 +102,7 @@ def build_shot(
         fps=scene.fps,
         substeps=_substeps(scene, bodies),
         skins=tuple(skins),
+        sags=tuple(sags),
         dolls=tuple(rigid.dolls),
         surfaces=tuple(rigid.surfaces),
         digest=scene_digest(scene),
@@ -151,33 +155,41 @@ class _Clock:
 
 
 def _body(scene: SceneFile, entry: BodyEntry, clock: _Clock, collision, report):
-    """(body, skin, notes) of one entry."""
+    """(body, skin, sag, notes) of one entry."""
     rotation, stretch, location = _split(entry.transform)
     asset, source, attributes, notes = _asset(scene, entry, stretch, collision, report)
     start = asset.cage_nodes @ rotation.T + location
     selected = Selections(entry, asset, source, attributes)
     up = np.array(scene.gravity) / (np.linalg.norm(scene.gravity) or 1.0)
     along = (asset.surface_vertices @ rotation.T) @ (up if up.any() else np.array([0.0, 0.0, 1.0]))
-    material, damping, said = _material(scene, entry, float(np.ptp(along)), selected)
-    loads = [_load(load, selected, clock) for load in entry.loads]
+    height = float(np.ptp(along))
+    uniform = _material(scene, entry, height)
     body = SoftBody(
         asset,
-        material,
+        replace(uniform, **_painted(entry, selected)),
         pins=[_pin(pin, selected, clock, start) for pin in entry.pins],
-        loads=loads,
+        loads=[_load(load, selected, clock) for load in entry.loads],
         start=None if np.array_equal(start, asset.cage_nodes) else start,
         velocity=entry.velocity,
         spin=entry.spin,
         mass_damping=entry.mass_damping or 0.0,
-        stiffness_damping=damping,
         air_drag=entry.air_drag or 0.0,
         friction=entry.friction,
         restitution=entry.restitution,
         quadrature=entry.quadrature,
         rotation_method=entry.rotation_method,
     )
+    sag = None
+    if entry.material is None and entry.paint.young_modulus is None:
+        report(STANDING, 1.0)
+        body, sag, said = _sized(scene, entry, height, body)
+        uniform = replace(uniform, young_modulus=body.material.young_modulus)
+        notes = (*notes, *said)
+    damping = entry.stiffness_damping
+    if damping is None:
+        damping = stiffness_damping(entry.damping_ratio, uniform, height)
     skin = _skin(asset, source, entry, stretch @ rotation.T)
-    return body, skin, (*notes, *said)
+    return replace(body, stiffness_damping=damping), skin, sag, notes
 
 
 def _split(transform):
@@ -219,33 +231,48 @@ def _asset(scene, entry, stretch, collision, report):
     return asset, mesh.vertices, mesh.attributes, tuple(notes)
 
 
-def _material(scene, entry, height, selected):
-    """(material, stiffness damping [s], notes)."""
-    notes = ()
+def _material(scene, entry, height):
+    """What the entry says, without paint; the stiffness of a preset is that of a column of this height."""
     if entry.material is not None:
         m = entry.material
-        material = law_named(m.law)(m.young_modulus, m.poisson_ratio, m.density)
-    else:
-        preset = PRESETS[entry.preset]
-        material, _ = preset_material(preset, height, scene.gravity, sag=entry.sag)
-        sag = preset.sag if entry.sag is None else entry.sag
-        notes = (
-            f"{entry.preset} of {height:.3g} m that sags by {sag:.1%}: "
-            f"Young modulus {float(material.young_modulus):.4g} Pa, "
-            f"Poisson ratio {preset.poisson_ratio:g}, density {preset.density:g} kg/m^3",
-        )
-    damping = entry.stiffness_damping
-    if damping is None:
-        damping = stiffness_damping(entry.damping_ratio, material, height)
+        return law_named(m.law)(m.young_modulus, m.poisson_ratio, m.density)
+    return preset_material(PRESETS[entry.preset], height, scene.gravity, sag=_sag(entry))[0]
+
+
+def _painted(entry, selected):
+    """What differs from element to element, by name."""
     painted = {}
     for name in ("young_modulus", "density"):
         paint = getattr(entry.paint, name)
         if paint is not None:
             weights = selected.weights(paint, f"paint.{name}")
             painted[name] = paint.values(selected.per_element(weights))
-    if painted:
-        material = replace(material, **painted)
-    return material, damping, notes
+    return painted
+
+
+def _sag(entry: BodyEntry) -> float:
+    return PRESETS[entry.preset].sag if entry.sag is None else entry.sag
+
+
+def _sized(scene, entry, height, body):
+    """(body, sag, notes): as stiff as it takes to sag as its preset says."""
+    preset, wanted = PRESETS[entry.preset], _sag(entry)
+    found = sagging(body, wanted, gravity=scene.gravity)
+    notes = [
+        f"{entry.preset} of {height:.3g} m that sags by {found.sag:.1%}: "
+        f"Young modulus {float(found.material.young_modulus):.4g} Pa, "
+        f"Poisson ratio {preset.poisson_ratio:g}, density {preset.density:g} kg/m^3"
+    ]
+    if found.is_held_straight:
+        notes.append(
+            "so slender that it may fold under its own weight; its sag is that of the body held straight"
+        )
+    if not found.is_reached:
+        notes.append(
+            f"a sag of {wanted:.1%} was asked for, but the body gives way before it comes to rest there; "
+            "ask for less, or give a material"
+        )
+    return replace(body, material=found.material), found.sag, notes
 
 
 def _strength(pin, weights, clock):

@@ -32,6 +32,8 @@ class Shot:
     """Per frame, of soft bodies, or of rigid ones if there are no others."""
     skins: tuple[EmbeddedSurface, ...] = ()
     """Of each soft body."""
+    sags: tuple[float | None, ...] = ()
+    """Fraction of its height that each soft body with a preset loses to its own weight; None with a material."""
     dolls: tuple[RagdollSurface, ...] = ()
     """Of each ragdoll, with frames of transition that are not before the first frame."""
     surfaces: tuple[CarriedSurface, ...] = ()
@@ -45,6 +47,12 @@ class Shot:
     def meshes(self) -> list[ExportMesh]:
         """Everything that is written to files: soft bodies, ragdolls, rigid bodies."""
         return [seen.mesh for seen in (*self.skins, *self.dolls, *self.surfaces)]
+
+    @property
+    def stiffness(self) -> dict[str, list]:
+        """What scripts are told of the soft bodies: Young modulus [Pa], the mean where it is painted, and sag."""
+        young = [float(np.mean(body.material.young_modulus)) for body in self.scene.bodies]
+        return {"young_modulus": young, "sag": list(self.sags)}
 
     def stepper(self) -> Stepper:
         """Steps the scene from frame to frame."""

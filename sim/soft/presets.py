@@ -1,7 +1,8 @@
 """Presets: what a body is made of and how hard to try, in words that hold at every size.
 
 A column of height L under its own weight loses the fraction rho g L / 2E of its height. A preset names that fraction,
-the sag, and E follows from it. Its first mode along its height has the angular frequency
+the sag, and E follows from it; other shapes take more or less, which `solvers.standing` finds from this first guess.
+The column's first mode along its height has the angular frequency
 
     w = (pi / 2) sqrt(E / rho) / L = (pi / 2) sqrt(g / (2 sag L)),
 
@@ -32,7 +33,7 @@ class Preset:
     """A material for bodies of any size."""
 
     sag: float
-    """Fraction of its height that a standing body loses to its own weight."""
+    """Fraction of its height that a standing body loses to its own weight, see `solvers.standing`."""
     poisson_ratio: float
     density: float
     """[kg/m^3]."""
@@ -102,6 +103,13 @@ PRESETS = {
 }
 
 
+MODULI = (
+    "The moduli are those of a column. A bake finds that of the body itself, with which it loses just its sag of its\n"
+    "height on a floor, and prints it: for jelly a ball takes twice as much, a cube two thirds."
+)
+"""What a list of presets should say about stiffness."""
+
+
 @dataclass(frozen=True)
 class Quality:
     """How finely a scene is cut up in space and time."""
@@ -126,7 +134,7 @@ QUALITIES = {
 def preset_material(
     preset: Preset, height: float, gravity: ArrayLike, *, sag: float | None = None
 ) -> tuple[Elastic, float]:
-    """The material of a body of this height [m] under this gravity [m/s^2], and its stiffness damping [s].
+    """The material of a column of this height [m] under this gravity [m/s^2], and its stiffness damping [s].
 
     gravity: a vector (3,); without any, that of the Earth sizes the material. sag overrides the preset's.
     """

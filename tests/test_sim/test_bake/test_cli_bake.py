@@ -228,6 +228,8 @@ def test_the_output_of_the_scene_is_the_default(folder):
 def test_dry_run_builds_and_writes_nothing(folder):
     before = sorted(folder.iterdir())
     result = run("bake", "scene.json", "--dry-run", "--json")
+    stiffness = json.loads(result.stdout)
+    assert stiffness["young_modulus"][0] > 0.0 and 0.0 < stiffness["sag"][0] <= 0.5
     facts = json.loads(result.stdout)
     assert result.exit_code == 0 and facts["frames"] == [1001, 1006] and facts["vertices"] == [8]
     assert facts["bytes"] == 12 * 8 * 6 and facts["elements"][0] > 0 and facts["substeps"] >= 1

@@ -134,6 +134,51 @@ def test_a_hopeless_load_is_solved_or_refused_but_never_nonsense(kind, material,
         assert unbalanced(body, x) < 1e-6
 
 
+def thin_bar(seed):
+    """A coarse bar, 5 to 50 times as long as wide and one or two cells across, clamped at an end, and its gravity."""
+    random = np.random.default_rng(seed)
+    across, slenderness = int(random.integers(1, 3)), int(random.choice([5, 10, 20, 50]))
+    along = max(4, slenderness * across // int(random.choice([2, 4])))
+    build = (beam_tets, beam_hexes)[random.integers(2)]
+    cage = sim.Cage(*build(along, across, across, (slenderness, 1.0, 1.0)))
+    law, poisson_ratio = LAWS[random.integers(len(LAWS))], random.choice([0.3, 0.45, 0.49])
+    young_modulus = 1e4 * slenderness * 10.0 ** random.uniform(0.0, 2.5)
+    down = np.array([[0.0, 0.0, -9.81], [9.81, 0.0, 0.0]][random.choice(2, p=[0.8, 0.2])])
+    pin = sim.Pin(sim.node_points(end_nodes(cage.nodes)[0]))
+    return sim.SoftBody(cage, law(young_modulus, poisson_ratio, 1000.0), pins=[pin]), down
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_coarse_thin_bars_come_to_rest(seed):
+    """Many of them bend right down, which takes plain Newton steps with a projected stiffness thousands."""
+    body, down = thin_bar(seed)
+    found = sim.equilibrium(body, gravity=down)
+    assert unbalanced(body, found.x, down) < 2e-5 and found.residual < 1e-5
+    assert (sim.determinants(body, found.x) > 0.0).all()
+
+
+def test_a_bar_that_hangs_on_a_point_swings_down(kind):
+    """Nothing holds it against turning at first: wells do until the steps are small."""
+    cage = sim.Cage(*BEAMS[kind](4, 1, 1))
+    pin = sim.Pin(sim.node_points([0]))
+    body = sim.SoftBody(cage, sim.NeoHookean(1e6, 0.4, 1000.0), pins=[pin])
+    x = sim.equilibrium(body).x
+    centre = body.mass @ x / body.mass.sum()
+    np.testing.assert_allclose(centre[:2], x[0, :2], atol=1e-3)
+    assert centre[2] < x[0, 2] - 0.9
+
+
+def test_a_body_that_its_pins_let_slide_is_refused(kind):
+    """Held in planes across x it would fall; with gravity along x it is held."""
+    cage = sim.Cage(*BEAMS[kind](3, 1, 1))
+    pin = sim.Pin(sim.node_points(end_nodes(cage.nodes)[0]), normal=[1, 0, 0])
+    body = sim.SoftBody(cage, sim.NeoHookean(1e6, 0.4, 1000.0), pins=[pin])
+    with pytest.raises(sim.SettingsError, match="slide"):
+        sim.equilibrium(body)
+    found = sim.equilibrium(body, gravity=(9.81, 0.0, 0.0))
+    assert found.residual < 1e-5
+
+
 def test_a_body_that_nothing_holds_is_refused(kind):
     cage = sim.Cage(*BEAMS[kind](2, 1, 1))
     loose = [(), [sim.Pin(sim.node_points([0, 1, 2]), strength=0.0)]]
