@@ -8,9 +8,9 @@ from jellycage.sim.contact.response_kernels import ContactRows
 
 
 def new_rows(
-    rows, weights, normal, gap, slip, stiffness, friction, tolerance, raised
+    rows, weights, normal, gap, slip, stiffness, friction, tolerance, raised=None
 ) -> ContactRows:
-    """Contacts of which no pass has found out anything yet; see `ContactRows`."""
+    """Contacts of which no pass has found out anything yet, and no plane is raised unless that is given."""
     count = len(gap)
     return ContactRows(
         rows=rows,
@@ -21,7 +21,7 @@ def new_rows(
         stiffness=stiffness,
         friction=friction,
         tolerance=tolerance,
-        raised=raised,
+        raised=np.zeros(count) if raised is None else raised,
         pressure=np.zeros(count),
         slip_stiffness=np.zeros(count),
         is_active=np.zeros(count, np.bool_),
@@ -37,7 +37,6 @@ NO_CONTACTS = new_rows(
     stiffness=np.zeros(0),
     friction=np.zeros(0),
     tolerance=np.zeros(0),
-    raised=np.zeros(0),
 )
 
 

@@ -389,7 +389,6 @@ def stencils(nodes, weights, normal, gap, stiffness, friction=0.5):
         stiffness=np.full(count, stiffness),
         friction=np.full(count, friction),
         tolerance=np.full(count, 1e-4),
-        raised=np.zeros(count),
     )
 
 
