@@ -18,7 +18,8 @@ PAYING = (
 )
 HELPLESS = 0.5  # after this time its nodes are also pulled to where they belong [s]
 LONGEST_TIME = 1.0  # that is remembered, and when the pull is greatest [s]
-CONFIDENCE = 0.5  # how fast a sound body is trusted again, in times of the time that it was not
+CONFIDENCE = 0.5  # how fast a sound body is trusted again, in times of the time that it was not, and
+WARINESS = 0.05  # the same below PATIENCE: a body that swings through itself again and again is calmed in the end
 PULL = 20.0  # rate of the pull at its greatest [rad/s]
 
 
@@ -46,7 +47,8 @@ def recover(body: SoftBody, newton: Newton, x_before, state: State, is_free, dt:
 
 def count_time(memory: Memory, collapsed: int, dt: float) -> None:
     """Add a step of dt [s] to the time that a body has had collapsed points, or take some of it away."""
-    time = memory["recovery_time"] + (dt if collapsed else -CONFIDENCE * dt)
+    trust = CONFIDENCE if memory["recovery_time"] > PATIENCE else WARINESS
+    time = memory["recovery_time"] + (dt if collapsed else -trust * dt)
     memory["recovery_time"][...] = min(max(time, 0.0), LONGEST_TIME)
 
 

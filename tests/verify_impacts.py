@@ -1,0 +1,206 @@
+"""Bounces, restitution, friction and depth in the ground, in full, as a table: part of `make verify`. Exit 1 if broken.
+
+    python tests/verify_impacts.py [--meshes DIR]
+
+A bounce is compared with the converged run of the same cage: the same integrator in steps of 1/32 of those at preview.
+"""
+
+import argparse
+import sys
+import time
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import trimesh
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tests")]
+
+from contact_scenes import block, centre  # noqa: E402
+from stepping import OneBody  # noqa: E402
+from verify import Report, mesh_files  # noqa: E402
+
+from jellycage import sim, toolkit  # noqa: E402
+from jellycage.sim.soft.presets import (  # noqa: E402
+    PRESETS,
+    QUALITIES,
+    preset_material,
+    substeps_for,
+)
+
+G, FPS = 9.81, 24.0
+GRAVITY = (0.0, 0.0, -G)
+HEIGHTS = (0.3, 1.0, 3.0)
+REFINED = 32  # steps of a converged run to one at preview
+MODULI = (1e4, 1e5, 1e6, 1e7)
+
+
+@cache
+def caged(shape):
+    """A ball or cube, 1 m across, that stands on the floor."""
+    if shape == "ball":
+        mesh = trimesh.creation.icosphere(3, 0.5)
+    else:
+        mesh = trimesh.creation.box((1.0, 1.0, 1.0)).subdivide().subdivide().subdivide()
+    vertices = np.array(mesh.vertices) + [0.0, 0.0, 0.5]
+    return toolkit.build_cage(toolkit.TriMesh(vertices, np.array(mesh.faces)), resolution=8)
+
+
+def materials():
+    """Materials by name, with their stiffness damping [s]."""
+    found = {f"E {young:.0e}": (sim.NeoHookean(young, 0.45, 1000.0), 0.0) for young in MODULI}
+    for name in ("rubber", "jelly"):
+        found[name] = preset_material(PRESETS[name], 1.0, GRAVITY)
+    return found
+
+
+def drop(shape, material, height, substeps, newton_iterations, **options):
+    """Centres above the rest height [m] and upward speeds [m/s] after each frame."""
+    asset, (law, damping) = caged(shape), material
+    start = asset.cage_nodes + [0.0, 0.0, height]
+    body = sim.SoftBody(asset, law, start=start, stiffness_damping=damping, **options)
+    settings = sim.SolverSettings(newton_iterations=newton_iterations)
+    scene = sim.Scene([body], colliders=[sim.ground()], solver=settings)
+    stepper = sim.Stepper(scene, fps=FPS, substeps=substeps)
+    state = stepper.start()
+    heights, speeds = [], []
+    fall = np.sqrt(2.0 * height / G)
+    for _ in range(int((2.6 * fall + 1.0) * FPS)):
+        stepper.step(state)
+        soft = state.soft[0]
+        heights.append(centre(body, soft.x)[2] - 0.5)
+        speeds.append(body.mass @ soft.v[:, 2] / body.mass.sum())
+    return np.array(heights), np.array(speeds)
+
+
+def first_peak(heights, speeds):
+    """Height of the centre at the top of its first bounce [m]; 0 if it stays below its rest height."""
+    low = int(np.argmax(speeds > 0.0)) or len(speeds) - 1
+    falling = np.flatnonzero(speeds[low:] <= 0.0)
+    if not len(falling) or not (speeds > 0.0).any():
+        return 0.0
+    top = low + falling[0] - 1
+    return max(heights[top] + speeds[top] ** 2 / (2.0 * G), 0.0)
+
+
+def verify_bounces(out):
+    """First peaks at the steps of each quality against converged ones."""
+    finest = REFINED * substeps_for(FPS, 1.0, GRAVITY, QUALITIES["preview"])
+    for shape in ("ball", "cube"):
+        for name, material in materials().items():
+            worst = {quality: (0.0, "") for quality in QUALITIES}
+            for height in HEIGHTS:
+                heights, speeds = drop(shape, material, height, finest, 4)
+                exact = first_peak(heights, speeds)
+                for quality, q in QUALITIES.items():
+                    steps = substeps_for(FPS, 1.0, GRAVITY, q)
+                    heights, speeds = drop(shape, material, height, steps, q.newton_iterations)
+                    peak = first_peak(heights, speeds)
+                    off = abs(peak - exact) / max(exact, 0.02 * height)
+                    text = f"{peak:.3f} of {exact:.3f} m from {height} m"
+                    worst[quality] = max(worst[quality], (off, text))
+            for quality, (off, text) in worst.items():
+                out.line(
+                    f"{shape}, {name}, {quality}: first peak", f"{off:.1%} off, {text}", off < 0.1
+                )
+
+
+def verify_restitution(out):
+    """A ball whose own rebound is small, at many steps per frame; and that a greater e never makes it lower."""
+    dull = sim.NeoHookean(1e5, 0.45, 1000.0), 0.3
+    fall = np.sqrt(2.0 * G)
+    for e in (0.0, 0.3, 0.6, 0.9):
+        found = []
+        for substeps in (1, 2, 4, 8, 16, 32):
+            heights, speeds = drop("ball", dull, 1.0, substeps, 2, restitution=e)
+            top = first_peak(heights, speeds)
+            # The centre leaves from below its rest height: the speed there, not the peak, is what e says.
+            found.append(max(speeds.max(), np.sqrt(2.0 * G * top)) / fall)
+        text = " ".join(f"{value:.3f}" for value in found)
+        off = max(abs(value - e) for value in found)
+        is_right = off < 0.08 if e else max(found) < np.sqrt(0.1)
+        out.line(f"restitution {e} at 1, 2, .. 32 substeps", text, is_right)
+    for name, material in materials().items():
+        peaks = [
+            first_peak(*drop("ball", material, 1.0, 2, 2, restitution=e))
+            for e in (0.0, 0.3, 0.6, 0.9)
+        ]
+        text = " ".join(f"{peak:.3f}" for peak in peaks)
+        is_monotone = all(b >= a - 0.01 for a, b in zip(peaks, peaks[1:], strict=False))
+        out.line(f"{name}: peaks with e 0, 0.3, 0.6, 0.9", f"{text} m", is_monotone)
+
+
+def verify_friction(out):
+    """A block at 2 m/s on mu 0.4 stops after v^2 / 2 mu g."""
+    exact = 2.0**2 / (2.0 * 0.4 * G)
+    steps = substeps_for(FPS, 1.0, GRAVITY, QUALITIES["standard"])
+    for kind in ("tets", "hexes"):
+        body = block(
+            kind,
+            (3, 3, 1),
+            (1.0, 1.0, 0.3),
+            velocity=(2.0, 0.0, 0.0),
+            friction=0.4,
+            damping_ratio=0.04,
+        )
+        settings = sim.SolverSettings(newton_iterations=QUALITIES["standard"].newton_iterations)
+        floor = [sim.ground(friction=0.4)]
+        run = OneBody(body, 1.0 / (FPS * steps), settings, colliders=floor)
+        began = centre(body, run.x)[0]
+        for _ in range(int(1.5 * FPS) * steps):
+            run.step()
+        way = centre(body, run.x)[0] - began
+        out.line(
+            f"a block of {kind} slides", f"{way:.3f} m of {exact:.3f}", abs(way / exact - 1) < 0.02
+        )
+
+
+def verify_depths(files, out):
+    """How deep meshes of jelly sink into the ground when they fall from their own height, and at rest."""
+    for name, quality in QUALITIES.items():
+        deepest, resting = (0.0, ""), (0.0, "")
+        for path in files:
+            mesh = toolkit.read_mesh(path)
+            asset = toolkit.build_cage(mesh, resolution=quality.resolution)
+            height = np.ptp(asset.surface_vertices[:, 2])
+            material, damping = preset_material(PRESETS["jelly"], height, GRAVITY)
+            low = asset.surface_vertices[:, 2].min()
+            body = sim.SoftBody(asset, material, stiffness_damping=damping)
+            settings = sim.SolverSettings(newton_iterations=quality.newton_iterations)
+            scene = sim.Scene([body], colliders=[sim.ground(low - height)], solver=settings)
+            steps = substeps_for(FPS, body.size, GRAVITY, quality)
+            stepper = sim.Stepper(scene, fps=FPS, substeps=steps)
+            state, depths = stepper.start(), []
+            for _ in range(int((2.0 + 4.0 * np.sqrt(height / G)) * FPS)):
+                stepper.step(state)
+                surface = body.surface(state.soft[0].x)
+                depths.append((low - height - surface[:, 2].min()) / body.size)
+            deepest = max(deepest, (max(depths), path.stem))
+            resting = max(resting, (max(depths[-12:]), path.stem))
+        out.line(
+            f"{name}: deepest at impact", f"{deepest[0]:.2%} ({deepest[1]})", deepest[0] < 0.007
+        )
+        out.line(f"{name}: deepest at rest", f"{resting[0]:.2%} ({resting[1]})", resting[0] < 0.002)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--meshes", type=Path, default=ROOT / "sample_meshes")
+    files = mesh_files(parser.parse_args().meshes.expanduser())
+    if not files:
+        parser.error("no meshes there: name a folder with .obj, .ply, .stl, .off or .glb files")
+    out, started = Report(), time.perf_counter()
+    verify_friction(out)
+    verify_restitution(out)
+    verify_bounces(out)
+    verify_depths(files, out)
+    broken = sum(not holds for *_, holds in out.lines)
+    print(
+        f"\n{len(out.lines) - broken} hold, {broken} broken, {time.perf_counter() - started:.0f} s"
+    )
+    sys.exit(broken > 0)
+
+
+if __name__ == "__main__":
+    main()
