@@ -74,35 +74,37 @@ def drop(shape, material, height, substeps, newton_iterations, **options):
     return np.array(heights), np.array(speeds)
 
 
-def first_peak(heights, speeds):
-    """Height of the centre at the top of its first bounce [m]; 0 if it stays below its rest height."""
-    low = int(np.argmax(speeds > 0.0)) or len(speeds) - 1
-    falling = np.flatnonzero(speeds[low:] <= 0.0)
-    if not len(falling) or not (speeds > 0.0).any():
-        return 0.0
-    top = low + falling[0] - 1
-    return max(heights[top] + speeds[top] ** 2 / (2.0 * G), 0.0)
+def first_bounce(heights, speeds):
+    """Where the centre is lowest, and at the top of its first bounce [m]."""
+    rising = np.flatnonzero(speeds > 0.0)
+    if not len(rising):
+        return heights.min(), heights.min()
+    falling = np.flatnonzero(speeds[rising[0] :] <= 0.0)
+    top = rising[0] + (falling[0] if len(falling) else len(speeds) - rising[0]) - 1
+    # Between frames it is higher still, as far as it flies.
+    return heights[: top + 1].min(), heights[top] + speeds[top] ** 2 / (2.0 * G)
 
 
 def verify_bounces(out):
-    """First peaks at the steps of each quality against converged ones."""
+    """First bounces at the steps of each quality against converged ones."""
     finest = REFINED * substeps_for(FPS, 1.0, GRAVITY, QUALITIES["preview"])
     for shape in ("ball", "cube"):
         for name, material in materials().items():
             worst = {quality: (0.0, "") for quality in QUALITIES}
             for height in HEIGHTS:
                 heights, speeds = drop(shape, material, height, finest, 4)
-                exact = first_peak(heights, speeds)
+                low, high = first_bounce(heights, speeds)
+                exact = high - low
                 for quality, q in QUALITIES.items():
                     steps = substeps_for(FPS, 1.0, GRAVITY, q)
                     heights, speeds = drop(shape, material, height, steps, q.newton_iterations)
-                    peak = first_peak(heights, speeds)
-                    off = abs(peak - exact) / max(exact, 0.02 * height)
-                    text = f"{peak:.3f} of {exact:.3f} m from {height} m"
+                    low, high = first_bounce(heights, speeds)
+                    off = abs((high - low) / exact - 1.0)
+                    text = f"{high - low:.3f} of {exact:.3f} m from {height} m"
                     worst[quality] = max(worst[quality], (off, text))
             for quality, (off, text) in worst.items():
                 out.line(
-                    f"{shape}, {name}, {quality}: first peak", f"{off:.1%} off, {text}", off < 0.1
+                    f"{shape}, {name}, {quality}: first bounce", f"{off:.1%} off, {text}", off < 0.1
                 )
 
 
@@ -114,8 +116,8 @@ def verify_restitution(out):
         found = []
         for substeps in (1, 2, 4, 8, 16, 32):
             heights, speeds = drop("ball", dull, 1.0, substeps, 2, restitution=e)
-            top = first_peak(heights, speeds)
-            # The centre leaves from below its rest height: the speed there, not the peak, is what e says.
+            top = max(first_bounce(heights, speeds)[1], 0.0)
+            # Frames may miss the moment at which it leaves, and it leaves from below its rest height.
             found.append(max(speeds.max(), np.sqrt(2.0 * G * top)) / fall)
         text = " ".join(f"{value:.3f}" for value in found)
         off = max(abs(value - e) for value in found)
@@ -123,7 +125,7 @@ def verify_restitution(out):
         out.line(f"restitution {e} at 1, 2, .. 32 substeps", text, is_right)
     for name, material in materials().items():
         peaks = [
-            first_peak(*drop("ball", material, 1.0, 2, 2, restitution=e))
+            first_bounce(*drop("ball", material, 1.0, 2, 2, restitution=e))[1]
             for e in (0.0, 0.3, 0.6, 0.9)
         ]
         text = " ".join(f"{peak:.3f}" for peak in peaks)
