@@ -183,6 +183,29 @@ def test_the_loss_of_a_vibration_is_that_of_the_formula():
     assert shifts[0] / shifts[1] == pytest.approx(4.0, rel=0.15)
 
 
+def test_a_fall_is_behind_the_parabola_by_the_square_of_the_step(kind):
+    """By 3/4 g dt^2, which its first step leaves; implicit Euler by g t dt / 2."""
+    body, errors = block(kind), []
+    for steps in (10, 20, 40):
+        run = OneBody(body, 0.4 / steps, SETTINGS)
+        for _ in range(steps):
+            run.step()
+        errors.append(np.abs(run.x - body.elements.nodes + [0.0, 0.0, 9.81 * 0.4**2 / 2]).max())
+    np.testing.assert_allclose(errors, 0.75 * 9.81 * 0.16 / np.array([100, 400, 1600]), rtol=1e-3)
+
+
+def test_mass_damping_slows_a_rigid_motion_to_second_order(kind):
+    velocity, damping = np.array([1.0, 2.0, -3.0]), 3.0
+    body, errors = block(kind, velocity=velocity, mass_damping=damping), []
+    for steps in (20, 40, 80):
+        run = OneBody(body, 0.8 / steps, SETTINGS, gravity=NO_GRAVITY)
+        for _ in range(steps):
+            run.step()
+        errors.append(np.abs(run.v / (velocity * np.exp(-0.8 * damping)) - 1.0).max())
+    assert errors[-1] < 1e-3
+    np.testing.assert_allclose(np.divide(errors[:-1], errors[1:]), 4.0, rtol=0.1)
+
+
 def test_the_energy_of_a_free_vibration_does_not_grow(kind):
     cage = sim.Cage(*BEAMS[kind](4, 2, 2, (1.0, 0.5, 0.5)))
     rng = np.random.default_rng(1)
