@@ -41,7 +41,7 @@ class Preset:
     friction: float
     """Coulomb coefficient."""
     restitution: float
-    """Share of the speed that it leaves a collider with, on top of its own elasticity, 0..1."""
+    """Least share of the approach speed that it leaves a collider with, 0..1; its own elasticity may give more."""
     law: str
     """Name of its material, see `materials.LAWS`."""
     description: str

@@ -144,8 +144,8 @@ class BDF2(ImplicitEuler):
     def _forget(self, state: State, v, contacts, load, step):
         """Stop what was struck, and leave out of the history what the struck contacts did.
 
-        Struck nodes get a past without forces but loads (n, 3) [N]: those from inside answered the blow. The momenta of a
-        part change by what forces from inside are left in the history, so that is made to have none.
+        Struck nodes get a past without forces but loads (n, 3) [N]: those from inside answered the blow. The momenta of
+        a part change by what forces from inside are left in the history, so that is made to have none.
         """
         body, memory = self.body, state.memory
         x_before, v_before, dt = (memory[name] for name in ("x_before", "v_before", "dt_before"))

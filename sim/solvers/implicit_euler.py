@@ -1,4 +1,4 @@
-"""Implicit Euler: robust at any stiffness and time step, and the default.
+"""Implicit Euler: robust at any stiffness and time step.
 
 Thesis on interactive co-rotational FEM, sec. 3.2: displacement form, eqs. (3.1)-(3.8). Differs: the solver's line
 search on the step's energy lets no step raise it, and one translation after a truncated solve makes the linear momentum
