@@ -8,6 +8,7 @@ Limitations: first order; it damps motion the more the longer the step is, and t
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.loads import force_on_nodes
@@ -81,12 +82,14 @@ class ImplicitEuler:
 
     def advance(
         self, state: State, x_before, u, prediction, increment: Increment, pins, pressed, dt: float
-    ) -> None:
+    ) -> NDArray[np.bool_]:
         """Give a state, whose x is at the end of a step of dt [s] from x_before, its velocities there.
 
-        u: displacements from the x of the increment, all (n, 3) [m]; pressed: the `PressedContacts`, or None.
+        u: displacements from the x of the increment, all (n, 3) [m]; pressed: the `PressedContacts`, or None. Returns
+        which parts were given the angular momentum that they should have, whatever torque is in the forces from inside.
         """
         np.divide(u, dt, out=state.v)
+        return np.zeros(self.body.part_count, np.bool_)
 
     def disturb(self, state: State, change, nodes) -> None:
         """Take note that velocities changed (n, 3) [m/s] by no force, and of nodes whose history is of no use."""
