@@ -11,6 +11,11 @@ BEAMS = {"tets": beam_tets, "hexes": beam_hexes}
 MATERIALS = {law.name: law for law in LAWS}
 GRAVITY = np.array([0.0, 0.0, -9.81])
 NONE = np.zeros(3)
+FALLEN = {
+    "implicit_euler": lambda n: n * (n + 1) / 2,
+    "bdf2": lambda n: n * n / 2 + 0.75 * (1.0 - 3.0**-n),
+}
+"""How far, in a dt^2, n steps of an acceleration a take a body from rest; BDF2's first is one of implicit Euler."""
 CONVERGED = sim.SolverSettings(
     newton_iterations=40,
     newton_tolerance=1e-10,

@@ -8,6 +8,7 @@ from beams import end_nodes
 from moving_bodies import (
     BEAMS,
     CONVERGED,
+    FALLEN,
     GRAVITY,
     MATERIALS,
     NONE,
@@ -23,12 +24,6 @@ from stepping import elastic
 from jellycage import sim
 from jellycage.sim.rotations import ROTATIONS
 from jellycage.sim.solvers.methods import INTEGRATORS
-
-FALLEN = {
-    "implicit_euler": lambda n: n * (n + 1) / 2,
-    "bdf2": lambda n: n * n / 2 + 0.75 * (1.0 - 3.0**-n),
-}
-"""How far, in a dt^2, n steps of an acceleration a take a body from rest; BDF2's first is one of implicit Euler."""
 
 
 @pytest.fixture(params=list(BEAMS))
