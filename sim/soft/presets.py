@@ -9,8 +9,8 @@ and stiffness damping beta gives a mode the damping ratio beta w / 2. So beta = 
 and a body of twice the size moves alike, sqrt(2) times as slowly.
 
 BDF2 damps next to nothing: a step dt adds about (w dt)^3 / 4 to the ratio, for jelly at preview quality 0.003. With its
-own 0.04 a metre of jelly that is set down wobbles for three seconds before 95 % are gone, at any quality. Implicit Euler
-adds w dt / 2: with it that takes 1.3, 1.5 and 2.4 seconds at preview, standard and final quality.
+own 0.04 a metre of jelly that is set down wobbles for three seconds before 95 % are gone, at any quality. With implicit
+Euler, which adds w dt / 2, that takes 1.3, 1.5 and 2.4 seconds at preview, standard and final quality.
 Slower modes are damped less: swaying on a held foot goes on for several times as long.
 """
 
