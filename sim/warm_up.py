@@ -22,11 +22,12 @@ CORNERS = CUBE_CORNERS.astype(float)
 
 
 def compile_step(element: str) -> None:
-    """Step one element, turned inside out, on the ground: that compiles all that a bake needs."""
+    """Step one element, turned inside out and turning, on the ground: that compiles all that a bake needs."""
     from jellycage.sim import Cage, NeoHookean, Scene, SoftBody, Stepper, ground
 
     cage = Cage(CORNERS[[0, 1, 3, 4]], TET) if element == "tet" else Cage(CORNERS, HEX)
-    body = SoftBody(cage, NeoHookean(), start=cage.nodes * [-1.0, 1.0, 1.0])
+    start = cage.nodes * [-1.0, 1.0, 1.0]
+    body = SoftBody(cage, NeoHookean(), start=start, spin=(0.0, 0.0, 5.0), restitution=0.5)
     stepper = Stepper(Scene([body], colliders=[ground(0.01)]), fps=100.0)
     stepper.step(stepper.start())
 

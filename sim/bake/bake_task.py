@@ -251,8 +251,8 @@ def _solver(shot: Shot) -> str:
     """How the scene was simulated, in words."""
     words = []
     if shot.scene.bodies:
-        most = shot.scene.solver.newton_iterations
-        words.append(f"implicit Euler, at most {most} Newton steps")
+        settings = shot.scene.solver
+        words.append(f"{settings.integrator}, at most {settings.newton_iterations} Newton steps")
     if shot.scene.has_rigid:
         settings = shot.scene.rigid_solver
         words.append(

@@ -157,7 +157,7 @@ class BodyEntry:
     )
     restitution: float | None = key(
         FRACTION,
-        "Share of its speed that it leaves a collider with, on top of its own bounce; "
+        "Least share of the approach speed that it leaves a collider with; its own elasticity may give more; "
         f"left out: the preset's, {PLAIN_RESTITUTION:g} with a material.",
         None,
         example=0.2,

@@ -50,7 +50,7 @@ class ColliderEntry:
     friction: float = key(Number(0.0, 10.0), "Coulomb coefficient.", PLAIN_FRICTION)
     restitution: float = key(
         FRACTION,
-        "Share of its speed that a body leaves with, on top of its own bounce.",
+        "Least share of the approach speed that a soft body leaves with; its own elasticity may give more.",
         PLAIN_RESTITUTION,
     )
     location: Three = key(METRES, "Where its centre, or a point of the plane, is.", THREE_ZEROS)

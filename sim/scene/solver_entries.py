@@ -12,6 +12,7 @@ from jellycage.sim.schema.schema_kinds import (
     Whole,
 )
 from jellycage.sim.soft.elasticity import DIFFERENTIALS
+from jellycage.sim.solvers.methods import INTEGRATORS
 from jellycage.sim.solvers.settings import SolverSettings
 
 
@@ -46,6 +47,16 @@ class SolverEntry:
         Number(0.0, 1.0, below=True),
         "Displacements below this fraction of a body's size are not worth an iteration.",
         SolverSettings.precision,
+    )
+    integrator: str = key(
+        Choice(tuple(INTEGRATORS)),
+        "How time is stepped: bdf2 keeps vibrations and spins, implicit_euler damps them, more in longer steps.",
+        SolverSettings.integrator,
+    )
+    impact_steps: int = key(
+        Whole(1, 1024),
+        "Into how many parts, a power of two, a step is cut at the most while a body strikes something; 1: never.",
+        SolverSettings.impact_steps,
     )
 
 

@@ -212,14 +212,14 @@ class SoftStepper:
             )
         self.impacts.note(state.memory, pressed, state.v, dt)
         x_before, v_before, state.x = state.x, state.v.copy(), increment.x + solver.u
-        integrator.advance(
+        is_kept = integrator.advance(
             state, x_before, solver.u, attempt.prediction, increment, pins, pressed, dt
         )
         solver.remember([state.memory])
         collapsed = 0
         if effort.degenerate:
             kept = state.v.copy()
-            collapsed = recover(body, solver, x_before, state, pins.is_free, dt)
+            collapsed = recover(body, solver, x_before, state, pins.is_free & ~is_kept, dt)
             integrator.disturb(state, state.v - kept, self._degenerate_nodes(state))
         count_time(state.memory, collapsed, dt)
         if self.restitution is not None:

@@ -80,7 +80,7 @@ class Collider:
     friction: float = 0.5
     """Coulomb's coefficient; a pair has the geometric mean of its two."""
     restitution: float = 0.0
-    """Share of the approach speed that a body leaves with, on top of its own elasticity, 0..1."""
+    """Least share of the approach speed that a body leaves with, 0..1; its own elasticity may give more."""
 
     def __post_init__(self):
         if not isinstance(self.shape, Shape):

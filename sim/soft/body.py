@@ -53,7 +53,7 @@ class SoftBody:
     friction: float = 0.5
     """Coulomb's coefficient; a pair has the geometric mean of its two."""
     restitution: float = 0.0
-    """Share of the approach speed that it leaves a collider with, on top of its own elasticity, 0..1."""
+    """Least share of the approach speed that it leaves a collider with, 0..1; its own elasticity may give more."""
     rotation_method: str = "dapd"
     """How co-rotated elements find their rotation, and come back from inversion: a name in `rotations.ROTATIONS`."""
     quadrature: int = 1

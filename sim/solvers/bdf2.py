@@ -18,6 +18,7 @@ a history stand side by side; and a body that is stiffer than its steps are shor
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.sim.contact.strikes_kernels import stop_strikes
 from jellycage.sim.soft.body import SoftBody
@@ -29,6 +30,7 @@ from jellycage.sim.solvers.prediction_kernels import (
     find_frames,
     find_velocities,
     find_wells,
+    forget_fastest,
     mend_turns,
     predict,
 )
@@ -43,6 +45,7 @@ from jellycage.sim.solvers.rigid_motion_kernels import (
 MOST_GROWTH = 2.1  # of a step against the one before: beyond 1 + sqrt(2) BDF2 is not stable
 SLOWEST_TURN = 0.01  # [rad] per step that a frame is turned by: BDF2 itself takes no notice of less
 FASTEST_TURN = 1.0  # more is no motion of a body
+MOST_DEFORMED = 0.25  # sizes that a node moves against its part in a step: more is no motion that the steps can follow
 
 
 class BDF2(ImplicitEuler):
@@ -70,13 +73,12 @@ class BDF2(ImplicitEuler):
         """Where the nodes would go in dt [s] by what they did in the last two states, seen from their parts."""
         body, memory, count = self.body, state.memory, len(state.x)
         dt_before = float(memory["dt_before"])
+        x_before, v_before = memory["x_before"], memory["v_before"]
         is_collapsed = self._is_collapsed(memory)
-        memory["has_before"][is_collapsed[body.part]] = False
-        if dt > MOST_GROWTH * dt_before:
-            memory["has_before"][:] = False
-        x_before, v_before, is_known = (
-            memory[name] for name in ("x_before", "v_before", "has_before")
-        )
+        is_known = memory["has_before"] & (dt <= MOST_GROWTH * dt_before)
+        is_known &= ~is_collapsed[body.part]
+        fastest = MOST_DEFORMED * body.size / dt
+        forget_fastest(state.x, state.v, body.mass, body.part, body.part_count, fastest, is_known)
         frames = find_frames(
             state.x,
             state.v,
@@ -107,7 +109,7 @@ class BDF2(ImplicitEuler):
 
     def advance(
         self, state: State, x_before, u, prediction, increment: Increment, pins, pressed, dt: float
-    ) -> None:
+    ) -> NDArray[np.bool_]:
         """Velocities and memory at the end of a step, and the turn and the momenta of untouched parts mended."""
         body, memory, frames = self.body, state.memory, prediction.frames
         v = np.empty_like(u)
@@ -115,13 +117,13 @@ class BDF2(ImplicitEuler):
         # What is led moves as it was moved in this very step.
         is_led = pins.projection.fixed.reshape(-1, 3).any(axis=1)
         v[is_led] = (state.x - x_before)[is_led] / dt
-        is_untouched = pins.is_flying & ~self._is_collapsed(memory)
+        is_untouched = pins.is_flying & (body.air_drag == 0.0) & ~self._is_collapsed(memory)
         if pressed is not None:
             is_untouched[body.part[pressed.rows[pressed.weights != 0.0]]] = False
         turned = frames.turn
         if turned.any():
             turned = mend_turns(frames, increment.x, body.mass, body.part, is_untouched, state.x)
-        if is_untouched.any() and not body.air_drag:
+        if is_untouched.any():
             before = v.copy()
             keep_momenta(
                 x_before,
@@ -143,6 +145,7 @@ class BDF2(ImplicitEuler):
         if pressed is not None and pressed.is_struck.any():
             self._forget(state, v, pressed, increment.load - prediction.load, prediction.step)
         state.v[:] = v
+        return is_untouched
 
     def _forget(self, state: State, v, contacts, load, step):
         """Stop what was struck, and leave out of the history what the struck contacts did.

@@ -1,4 +1,4 @@
-"""Implicit Euler: robust at any stiffness and time step, and the default.
+"""Implicit Euler: robust at any stiffness and time step.
 
 Thesis on interactive co-rotational FEM, sec. 3.2: displacement form, eqs. (3.1)-(3.8). Differs: the solver's line
 search on the step's energy lets no step raise it, and one translation after a truncated solve makes the linear momentum
@@ -8,6 +8,7 @@ Limitations: first order; it damps motion the more the longer the step is, and t
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.loads import force_on_nodes
@@ -79,12 +80,14 @@ class ImplicitEuler:
 
     def advance(
         self, state: State, x_before, u, prediction, increment: Increment, pins, pressed, dt: float
-    ) -> None:
+    ) -> NDArray[np.bool_]:
         """Give a state, whose x is at the end of a step of dt [s] from x_before, its velocities there.
 
-        u: displacements from the x of the increment, all (n, 3) [m]; pressed: the `PressedContacts`, or None.
+        u: displacements from the x of the increment, all (n, 3) [m]; pressed: the `PressedContacts`, or None. Returns
+        which parts were given the angular momentum that they should have, whatever torque is in the forces from inside.
         """
         np.divide(u, dt, out=state.v)
+        return np.zeros(self.body.part_count, np.bool_)
 
     def disturb(self, state: State, change, nodes) -> None:
         """Take note that velocities changed (n, 3) [m/s] by no force, and of nodes whose history is of no use."""

@@ -35,7 +35,12 @@ from jellycage.sim.maths.matrix3_kernels import (
     times,
     transposed,
 )
-from jellycage.sim.solvers.rigid_motion_kernels import angular_sums, part_inertia, rigid_motion
+from jellycage.sim.solvers.rigid_motion_kernels import (
+    add_rigid_motion,
+    angular_sums,
+    part_inertia,
+    rigid_motion,
+)
 from jellycage.toolkit.compile_kernels import njit
 
 MOST_MENDED = 0.1  # [rad] by which a turn is mended: more is no error of the method
@@ -82,6 +87,17 @@ class Prediction(NamedTuple):
     """Forces of the frame [N], shape (n, 3)."""
     frames: Frames
     """Of the parts."""
+
+
+@njit
+def forget_fastest(x, v, mass, part, count, fastest, out_is_known):
+    """Nodes of which nothing is known, as they move faster than `fastest` [m/s] against their part."""
+    centre, velocity, spin = rigid_motion(x, v, mass, part, count)
+    moving = v.copy()
+    add_rigid_motion(x, centre, velocity, spin, part, -1.0, moving)
+    for i in range(x.shape[0]):
+        speed = moving[i, 0] ** 2 + moving[i, 1] ** 2 + moving[i, 2] ** 2
+        out_is_known[i] &= speed < fastest * fastest
 
 
 @njit

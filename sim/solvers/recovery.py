@@ -18,7 +18,7 @@ PAYING = (
 )
 HELPLESS = 0.5  # after this time its nodes are also pulled to where they belong [s]
 LONGEST_TIME = 1.0  # that is remembered, and when the pull is greatest [s]
-CONFIDENCE = 0.5  # how fast a sound body is trusted again, in times of the time that it was not, and
+CONFIDENCE = 0.5  # how fast a sound body is trusted again, in times of the time that it was not
 WARINESS = 0.05  # the same below PATIENCE: a body that swings through itself again and again is calmed in the end
 PULL = 20.0  # rate of the pull at its greatest [rad/s]
 

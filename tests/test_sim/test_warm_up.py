@@ -21,5 +21,6 @@ def test_only_what_is_named_is_compiled(tmp_path, names):
     kept = {path.name.split(".")[0] for path in tmp_path.rglob("*.nbi")}
     marks = {path.name for path in tmp_path.rglob("warm_*")}
     assert ("picture_kernels" in kept) == ("pictures" in names)
-    assert ("newton_kernels" in kept) == ("tet" in names)
+    for name in ("newton_kernels", "prediction_kernels", "strikes_kernels"):
+        assert (name in kept) == ("tet" in names)
     assert marks == {f"warm_{name}" for name in names}

@@ -44,6 +44,8 @@ linear_iterations = 50
 linear_tolerance = 0.2
 stiffness = "hybrid"
 precision = 1e-6
+integrator = "implicit_euler"
+impact_steps = 4
 
 [rigid_solver]
 substeps = 8
@@ -370,7 +372,9 @@ def test_every_key_is_read(shot, tmp_path):
     assert scene.frames == (1001, 1050) and scene.fps == 25.0 and scene.substeps == 5
     assert scene.seed == 7 and scene.quality == "preview"
     assert scene.gravity == (0.0, 0.0, -1.62) and scene.wind == (3.0, 0.0, 0.0)
-    assert scene.solver_settings == SolverSettings(3, 0.1, 50, 0.2, "hybrid", 1e-6)
+    assert scene.solver_settings == SolverSettings(
+        3, 0.1, 50, 0.2, "hybrid", 1e-6, integrator="implicit_euler", impact_steps=4
+    )
     assert scene.output.path == tmp_path / "out" / "shot.abc" and scene.output.up_axis == "Z"
     assert scene.output.scale == 100.0 and scene.output.velocities is True
     assert bear.name == "Bear" and bear.mesh == tmp_path / "bear.ply" and bear.asset is None

@@ -1,18 +1,23 @@
 """BDF2 moves bodies to second order, keeps spin and momenta of what nothing touches, and makes no rebound of a stop."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from beams import beam_hexes, beam_tets, end_nodes
+from moving_bodies import MATERIALS, stepped, violent_body
 from stepping import OneBody, elastic, state_bits
 
 from jellycage import sim
 from jellycage.sim.solvers.prediction_kernels import (
     Prediction,
+    angular_momentum,
     find_frames,
     find_velocities,
     find_wells,
     predict,
 )
+from jellycage.sim.solvers.rigid_motion_kernels import part_inertia, rigid_motion
 
 BEAMS = {"tets": beam_tets, "hexes": beam_hexes}
 SETTINGS = sim.SolverSettings(integrator="bdf2")
@@ -181,6 +186,43 @@ def test_the_loss_of_a_vibration_is_that_of_the_formula():
         shifts.append(np.diff(crossings(z, period / steps)).mean() * 2.0 / period - 1.0)
     assert losses[1] < 0.06 and abs(shifts[1]) < 0.01
     assert shifts[0] / shifts[1] == pytest.approx(4.0, rel=0.15)
+
+
+@pytest.mark.parametrize("linear_iterations", [1, 200])
+def test_a_body_that_is_inside_out_keeps_its_angular_momentum(kind, linear_iterations):
+    """Its forces from inside have a torque, which is cancelled once."""
+    settings = replace(SETTINGS, newton_iterations=1, linear_iterations=linear_iterations)
+    body = violent_body(kind, MATERIALS["bonet_wood"])
+    states = stepped(body, 20, 0.01, settings)
+    spins = []
+    for state in (states[0], states[-1]):
+        *_, spin = rigid_motion(state.x, state.v, body.mass, body.part, body.part_count)
+        _, inertia = part_inertia(state.x, body.mass, body.part, body.part_count)
+        spins.append([angular_momentum(*part) for part in zip(inertia, spin, strict=True)])
+    np.testing.assert_allclose(spins[1], spins[0], atol=1e-9 * np.abs(spins[0]).max())
+
+
+def test_a_fall_is_behind_the_parabola_by_the_square_of_the_step(kind):
+    """By 3/4 g dt^2, which its first step leaves; implicit Euler by g t dt / 2."""
+    body, errors = block(kind), []
+    for steps in (10, 20, 40):
+        run = OneBody(body, 0.4 / steps, SETTINGS)
+        for _ in range(steps):
+            run.step()
+        errors.append(np.abs(run.x - body.elements.nodes + [0.0, 0.0, 9.81 * 0.4**2 / 2]).max())
+    np.testing.assert_allclose(errors, 0.75 * 9.81 * 0.16 / np.array([100, 400, 1600]), rtol=1e-3)
+
+
+def test_mass_damping_slows_a_rigid_motion_to_second_order(kind):
+    velocity, damping = np.array([1.0, 2.0, -3.0]), 3.0
+    body, errors = block(kind, velocity=velocity, mass_damping=damping), []
+    for steps in (20, 40, 80):
+        run = OneBody(body, 0.8 / steps, SETTINGS, gravity=NO_GRAVITY)
+        for _ in range(steps):
+            run.step()
+        errors.append(np.abs(run.v / (velocity * np.exp(-0.8 * damping)) - 1.0).max())
+    assert errors[-1] < 1e-3
+    np.testing.assert_allclose(np.divide(errors[:-1], errors[1:]), 4.0, rtol=0.1)
 
 
 def test_the_energy_of_a_free_vibration_does_not_grow(kind):

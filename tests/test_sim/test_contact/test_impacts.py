@@ -1,0 +1,116 @@
+"""Steps are cut around blows, and nowhere else."""
+
+import math
+
+import numpy as np
+import pytest
+from contact_scenes import G, block, centre
+from stepping import OneBody
+
+from jellycage import sim
+from jellycage.sim.contact.impacts import GROWTH, LASTING, RESOLVED, Impacts
+from jellycage.sim.solvers.methods import INTEGRATORS
+
+DT = 1.0 / 24.0
+
+
+class Recorded(Impacts):
+    """Remembers how long the steps were [s]."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.lengths = []
+
+    def note(self, memory, pressed, v, dt):
+        super().note(memory, pressed, v, dt)
+        self.lengths.append(dt)
+
+
+def lengths_of_steps(body, frames, settings=None, dt=DT, **surroundings):
+    """(lengths of the steps of each frame [s], the run at its end) of a body above a floor."""
+    run = OneBody(body, dt, settings, colliders=[sim.ground()], **surroundings)
+    watched = run.stepper.bodies[0]
+    watched.impacts = Recorded(body, run.stepper.scene.gravity)
+    frames_lengths = []
+    for _ in range(frames):
+        watched.impacts.lengths = []
+        run.step()
+        frames_lengths.append(watched.impacts.lengths)
+    return frames_lengths, run
+
+
+def falling(height=1.0, **options):
+    return block("hexes", (1, 1, 1), (0.5, 0.5, 0.5), bottom=(0.0, 0.0, height), **options)
+
+
+@pytest.mark.parametrize("integrator", list(INTEGRATORS))
+def test_a_fall_is_cut_where_it_ends(integrator):
+    body, settings = falling(), sim.SolverSettings(integrator=integrator)
+    lengths, _ = lengths_of_steps(body, 72, settings)
+    is_cut = np.array([len(own) > 1 for own in lengths])
+    landing = int(np.sqrt(2.0 / G) / DT)
+    assert not is_cut[: landing - 1].any()
+    assert is_cut[landing - 1 : landing + 2].any()
+    assert not is_cut[-24:].any()
+
+
+@pytest.mark.parametrize("impact_steps", [1, 4, 16])
+def test_no_step_is_cut_finer_than_asked_and_none_grows_too_fast(impact_steps):
+    settings = sim.SolverSettings(impact_steps=impact_steps)
+    lengths, run = lengths_of_steps(falling(young_modulus=1e7), 48, settings)
+    assert max(map(len, lengths)) <= impact_steps
+    every = np.concatenate(lengths)
+    assert every.min() == run.stepper.dt / impact_steps  # so stiff a body asks for less yet
+    assert (every[1:] <= GROWTH * every[:-1]).all()
+    assert run.time == pytest.approx(48 * DT, rel=1e-12)
+
+
+def test_the_parts_of_a_step_are_all_of_it():
+    lengths, run = lengths_of_steps(falling(spin=(3.0, 2.0, 1.0)), 48)
+    assert max(map(len, lengths)) > 4
+    for own in lengths:
+        assert math.fsum(own) == run.stepper.dt  # halves of halves: nothing is rounded
+
+
+def test_a_body_at_rest_is_not_cut():
+    lengths, _ = lengths_of_steps(falling(0.0, damping_ratio=1.0), 96)
+    assert max(map(len, lengths[48:])) == 1
+
+
+def test_a_body_far_from_everything_is_not_cut():
+    lengths, _ = lengths_of_steps(
+        falling(50.0, spin=(20.0, 0.0, 0.0), velocity=(30.0, 0.0, 0.0)), 24
+    )
+    assert max(map(len, lengths)) == 1
+
+
+def test_a_softer_or_larger_body_is_cut_less():
+    """The time in which waves cross a body is what counts."""
+    impacts = Impacts(falling(young_modulus=1e6), (0.0, 0.0, -G))
+    softer = Impacts(falling(young_modulus=1e4), (0.0, 0.0, -G))
+    assert impacts.crossing == pytest.approx(0.5 * np.sqrt(1000.0 / 1e6))
+    assert softer.crossing == pytest.approx(10.0 * impacts.crossing)
+
+
+def test_steps_stay_short_until_the_body_has_sprung_back():
+    body = falling()
+    impacts, memory = Impacts(body, (0.0, 0.0, -G)), Impacts.start_memory(body)
+    assert impacts.longest_step(memory) == np.inf
+    memory["step_before"][...], memory["impact_time"][...] = 1.0, 0.9 * LASTING * impacts.crossing
+    assert impacts.longest_step(memory) == RESOLVED * impacts.crossing
+    memory["impact_time"][...] = 1.1 * LASTING * impacts.crossing
+    assert impacts.longest_step(memory) == GROWTH
+
+
+@pytest.mark.slow
+def test_the_rebound_does_not_depend_on_the_step():
+    heights = []
+    for substeps in (1, 4):
+        body = falling(young_modulus=1e5, damping_ratio=0.02)
+        _, run = lengths_of_steps(body, 10 * substeps, dt=DT / substeps)
+        highest = 0.0
+        for _ in range(20 * substeps):
+            run.step()
+            highest = max(highest, centre(body, run.x)[2])
+        heights.append(highest)
+    assert heights[0] == pytest.approx(heights[1], rel=0.1)
