@@ -14,10 +14,10 @@ from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.presets import gravity_strength
 from jellycage.sim.soft.state import Memory
 
-RESOLVED = 0.15  # of L / c: longest step during a blow
+RESOLVED = 0.2  # of L / c: longest step during a blow
 CROSSED = 0.025  # of L: how far points that arrive go in a step
-LASTING = 3.0  # L / c after the last points arrived a blow is over
-HARMLESS = 0.005  # of L: a rebound by this height is none
+LASTING = 2.0  # L / c after the last points arrived a blow is over
+HARMLESS = 0.02  # of L: a rebound by this height is none
 GROWTH = 2.0  # of steps, one to the next: a method with a history wants no more
 
 
@@ -25,7 +25,8 @@ class Impacts:
     """Knows how long the next step of one body may be. A memory has the `impact_time` since the last blow [s]."""
 
     def __init__(self, body: SoftBody, gravity):
-        self.part = body.part
+        self.part, self.mass = body.part, body.mass
+        self.part_mass = np.bincount(body.part, body.mass)
         volume = float(body.solid_volumes.sum())
         young = np.broadcast_to(body.material.young_modulus, len(body.solid_share))
         points = len(body.solid_volumes) // len(young)
@@ -52,7 +53,8 @@ class Impacts:
 
     def foreseen(self, found: Candidates, v, dt: float) -> float:
         """How long it may be by the candidates that were found for a step of dt [s] from node velocities v (n, 3)."""
-        speed = -dots(found.moved(v) - found.carried / dt, found.normal)
+        place = found.carried / dt
+        speed = self._speeds(found, place, v)
         gap = found.gap + dots(found.carried, found.normal)
         is_blow = (speed > self.slowest) & (gap > -CROSSED * self.length)
         if not is_blow.any():
@@ -71,7 +73,18 @@ class Impacts:
             return
         memory["is_touched"][self.part[pressed.rows[pressed.weights != 0.0]]] = True
         if pressed.is_struck.any():
-            moved = parted(pressed.weights, pressed.rows, v) - pressed.velocity
-            speed = -dots(moved, pressed.normal)
+            speed = self._speeds(pressed, pressed.velocity, v)
             if (speed[pressed.is_struck] > self.slowest).any():
                 memory["impact_time"][...] = 0.0
+
+    def _speeds(self, contacts: Candidates | PressedContacts, place, v):
+        """At which points, and the centres of their parts, come nearer to places that move at (c, 3) [m/s], shape (c,).
+
+        The slower one of both: a limb that swings against something is no blow to the body.
+        """
+        speed = -dots(parted(contacts.weights, contacts.rows, v) - place, contacts.normal)
+        if not (speed > self.slowest).any():
+            return speed
+        momentum = np.stack([np.bincount(self.part, self.mass * column) for column in v.T], axis=1)
+        centre = (momentum / self.part_mass[:, None])[self.part[contacts.rows[:, 0]]]
+        return np.minimum(speed, -dots(centre - place, contacts.normal))

@@ -126,7 +126,7 @@ class Quality:
 
 
 QUALITIES = {
-    "preview": Quality(8, 1, 0.1, "To try things out: coarse cages, coarse motion."),
+    "preview": Quality(8, 2, 0.1, "To try things out: coarse cages, coarse motion."),
     "standard": Quality(16, 2, 0.05, "For most shots."),
     "final": Quality(24, 4, 0.025, "For close-ups: fine cages, fine motion, longer waits."),
 }

@@ -79,7 +79,7 @@ class Newton:
             part_sums=np.zeros((int(system.part_start[-1]), 10)),
         )
         self.coarse: CoarseSpace | None = None
-        self.prepared_for: tuple = ()
+        self.coarse_spaces: list[tuple] = []
 
     @property
     def u(self) -> NDArray[np.float64]:
@@ -173,17 +173,18 @@ class Newton:
                 self.solution.elastic_x[:] = np.nan
 
     def _prepare(self, increment):
-        """A coarse space for these weights and pins, unless it is there already."""
+        """A coarse space for these weights and pins; steps of few lengths take turns, so the last few are kept."""
         wanted = increment.inertia, increment.projection.fixed
-        if len(self.prepared_for) and all(
-            known is new or np.array_equal(known, new)
-            for known, new in zip(self.prepared_for, wanted, strict=True)
-        ):
-            return
+        for place, (known, coarse) in enumerate(self.coarse_spaces):
+            if all(a is b or np.array_equal(a, b) for a, b in zip(known, wanted, strict=True)):
+                self.coarse = coarse
+                self.coarse_spaces.insert(0, self.coarse_spaces.pop(place))
+                return
         self.coarse = coarse_space(self.system, *wanted)
-        self.prepared_for = wanted
+        self.coarse_spaces = [(wanted, self.coarse), *self.coarse_spaces[: MOST_COARSE - 1]]
 
 
+MOST_COARSE = 6  # coarse spaces that are kept
 POINT_MEMORY = ("rotation", "collapse_pair", "degenerate_time")
 ROW_ARRAYS = (
     "x",

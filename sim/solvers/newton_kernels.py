@@ -39,6 +39,7 @@ from jellycage.toolkit.compile_kernels import njit, njit_inside
 
 SUFFICIENT = 1e-4  # Armijo: a step must lower E by this fraction of what its slope promises
 SHORTEST = 1e-6  # of a Newton step that the line search still tries
+LOAD_SHARE = 0.5  # of the loads, times the tolerance: a residual below this is none
 ROUNDING = 1e-13  # of the energies at hand: a rise below this is none
 BALANCING = 4  # shifts of a body that touches something
 SHORTEST_PASS = 0.05  # of the way from one pass to the next
@@ -257,6 +258,11 @@ def minimise(problem, limits):
         has_damping = has_damping or increment.damping[i] > 0.0
     energy = find_value(problem, is_damped, solution.u, scratch.force)
     floor = limits.precision * assemble(problem, has_damping, is_damped)
+    # A good guess leaves little, so that falling as far again would be too much: the loads are a measure as well.
+    weighed = residual_norm(
+        problem.coarse, projection, scratch.inverse, increment.load.reshape(-1), scratch
+    )
+    floor = max(floor, LOAD_SHARE * limits.newton_tolerance * weighed)
     is_damped = has_damping
     # The first linear solve starts from the guess, with the hard pins at their targets.
     copy(increment.guess, scratch.direction)
@@ -278,7 +284,7 @@ def minimise(problem, limits):
         linear += iterations
         newton += 1
         if newton == 1:
-            goal = max(limits.newton_tolerance * norm, floor)
+            goal = max(limits.newton_tolerance * max(norm, weighed), floor)
         if contacts.gap.shape[0]:  # friction depends on the pressures that the solve has found
             energy = find_value(problem, is_damped, solution.u, scratch.force)
         if newton == 1 and is_moved:
