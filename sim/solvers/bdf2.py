@@ -45,7 +45,7 @@ from jellycage.sim.solvers.rigid_motion_kernels import (
 MOST_GROWTH = 2.1  # of a step against the one before: beyond 1 + sqrt(2) BDF2 is not stable
 SLOWEST_TURN = 0.01  # [rad] per step that a frame is turned by: BDF2 itself takes no notice of less
 FASTEST_TURN = 1.0  # more is no motion of a body
-MOST_DEFORMED = 0.25  # sizes that a node moves against its part in a step: more is no motion that the steps can follow
+MOST_DEFORMED = 0.1  # sizes that a node moves against its part in a step: more is no motion that the steps can follow
 
 
 class BDF2(ImplicitEuler):

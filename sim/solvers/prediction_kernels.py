@@ -91,13 +91,19 @@ class Prediction(NamedTuple):
 
 @njit
 def forget_fastest(x, v, mass, part, count, fastest, out_is_known):
-    """Nodes of which nothing is known, as they move faster than `fastest` [m/s] against their part."""
+    """Nothing is known of the nodes of a part of which one moves faster than `fastest` [m/s] against it.
+
+    Nodes with and without a history side by side give each other what they have not.
+    """
     centre, velocity, spin = rigid_motion(x, v, mass, part, count)
     moving = v.copy()
     add_rigid_motion(x, centre, velocity, spin, part, -1.0, moving)
+    is_slow = np.ones(count, np.bool_)
     for i in range(x.shape[0]):
         speed = moving[i, 0] ** 2 + moving[i, 1] ** 2 + moving[i, 2] ** 2
-        out_is_known[i] &= speed < fastest * fastest
+        is_slow[part[i]] &= speed < fastest * fastest
+    for i in range(x.shape[0]):
+        out_is_known[i] &= is_slow[part[i]]
 
 
 @njit

@@ -8,7 +8,7 @@ from stepping import OneBody
 
 from jellycage import sim
 from jellycage.sim.materials import LAWS
-from jellycage.sim.soft.pins import spring_rate
+from jellycage.sim.soft.pins import HALF_STRENGTH_FREQUENCY, spring_rate
 
 BEAMS = {"tets": beam_tets, "hexes": beam_hexes}
 MATERIALS = {law.name: law for law in LAWS}
@@ -233,7 +233,7 @@ def test_a_pin_that_is_released_lets_its_body_fall(kind):
 def test_a_soft_pin_answers_as_its_spring_does(strength):
     """A tet with every node pinned is pulled as a whole: (1 + w t) exp(-w t), at first order of the damper."""
     tet = sim.Cage([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 1, 2, 3]])
-    jump, end = np.array([0.2, -0.1, 0.3]), 0.1
+    jump, end = np.array([0.2, -0.1, 0.3]), 0.4 / HALF_STRENGTH_FREQUENCY
     pin = sim.Pin(sim.node_points([0, 1, 2, 3]), tet.nodes + jump, strength=strength)
     body, errors = sim.SoftBody(tet, sim.Corotated(), pins=[pin]), []
     wt = spring_rate(strength) * end
