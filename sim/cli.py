@@ -1,4 +1,4 @@
-"""The command line: cages from `jellycage.toolkit.cli`, ragdolls from `jellycage.sim.cli_ragdoll`, and baking.
+"""The command line: cages from `jellycage.toolkit.cli`, `check` and `ragdoll` from files beside this one, and baking.
 
 Every command loads what it needs when it runs, so that --help stays fast.
 """

@@ -438,6 +438,7 @@ def test_bodies_recover_from_hard_falls(kind, young_modulus, density):
         young_modulus=young_modulus,
         poisson_ratio=0.35,
         density=density,
+        damping_ratio=0.0,
         velocity=(0.0, 0.0, -30.0),
     )
     inverted, impact = {}, None
