@@ -14,15 +14,19 @@ from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.presets import gravity_strength
 from jellycage.sim.soft.state import Memory
 
-RESOLVED = 0.2  # of L / c: longest step during a blow
+RESOLVED = 0.1  # of L / c: longest step during a blow
 CROSSED = 0.025  # of L: how far points that arrive go in a step
-LASTING = 2.0  # L / c after the last points arrived a blow is over
+LASTING = 3.0  # L / c after the last points arrived a blow is over
 HARMLESS = 0.02  # of L: a rebound by this height is none
 GROWTH = 2.0  # of steps, one to the next: a method with a history wants no more
 
 
 class Impacts:
-    """Knows how long the next step of one body may be. A memory has the `impact_time` since the last blow [s]."""
+    """Knows how long the next step of one body may be.
+
+    A memory has the `impact_time` since the last blow [s], the length of the `step_before` [s], and of each part
+    whether it `is_touched`.
+    """
 
     def __init__(self, body: SoftBody, gravity):
         self.part, self.mass = body.part, body.mass
