@@ -7,14 +7,15 @@ modes die within a few steps, whatever the step is. TR-BDF2 loses 0.1 % for two 
 spectral radius 0.5 loses 0.4 % for one, but only halves the stiff modes per step.
 
 Contacts that close have no part in the history: BDF2 would make a rebound of half the speed of a dead stop
-(`strikes_kernels`). Parts with collapsed elements take steps of implicit Euler: the forces that bring them back are no
-gradients of an energy and lean on its damping.
+(`strikes_kernels`). Parts with collapsed elements, or whose nodes outrun the steps, take steps of implicit Euler: the
+forces that bring them back are no gradients of an energy and lean on its damping.
 
-Frames: see `prediction_kernels`. What a truncated solve, or nodes with and without a history side by side, leave of an
-error in the momenta of a part that nothing touches is mended afterwards by a change of its velocity and spin.
+Frames: see `prediction_kernels`. What a truncated solve leaves of an error in the momenta of a part that nothing
+touches is mended afterwards by a change of its velocity and spin.
 
-Limitations: the momentum of a part that touches something is right to a thousandth only, where nodes with and without
-a history stand side by side; and a body that is stiffer than its steps are short rebounds too little.
+Limitations: angular momentum of parts with collapsed elements is kept as well as implicit Euler keeps it. Steps much
+longer than waves take to cross a body, where none are cut (`impacts`), rebound too little, or too much where it is
+damped so strongly that a blow stops it all at once. A point that slips and then sticks overshoots a little.
 """
 
 import numpy as np
