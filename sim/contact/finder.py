@@ -38,6 +38,8 @@ class ContactFinder:
     def __init__(self, body: SoftBody, colliders: tuple[Collider, ...]):
         self.body, self.colliders = body, colliders
         self.points = contact_points(body)
+        first = np.unique(self.points.element, return_index=True)[1]
+        self.element_start = np.append(first, len(self.points))
         self.mass = self.points.effective_mass(body.mass)
         self.friction = np.sqrt(body.friction * np.array([c.friction for c in colliders]))
         self.restitution = np.array([max(c.restitution, body.restitution) for c in colliders])
@@ -64,7 +66,9 @@ class ContactFinder:
                 carried=np.empty((self.room, 3)),
                 anchor=np.empty((self.room, 3)),
             )
-            count = find_planes(x, x_ahead, p.nodes, p.weights, colliders, margin, met)
+            count = find_planes(
+                x, x_ahead, p.nodes, p.weights, self.element_start, colliders, margin, met
+            )
             if count <= self.room:
                 return self._candidates(PlanesMet(*(array[:count] for array in met)))
             self.room = 2 * count

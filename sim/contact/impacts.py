@@ -17,7 +17,7 @@ from jellycage.sim.soft.state import Memory
 RESOLVED = 0.1  # of L / c: longest step during a blow
 CROSSED = 0.025  # of L: how far points that arrive go in a step
 LASTING = 3.0  # L / c after the last points arrived a blow is over
-HARMLESS = 0.02  # of L: a rebound by this height is none
+HARMLESS = 0.05  # of L: a rebound by this height is not worth it
 GROWTH = 2.0  # of steps, one to the next: a method with a history wants no more
 
 

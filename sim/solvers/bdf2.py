@@ -92,7 +92,7 @@ class BDF2(ImplicitEuler):
             FASTEST_TURN,
             dt,
         )
-        shapes = ((count, 3), count, *4 * ((count, 3),))
+        shapes = ((count, 3), count, *5 * ((count, 3),))
         made = Prediction(*(np.empty(shape) for shape in shapes), frames)
         predict(
             state.x,
@@ -192,6 +192,9 @@ class BDF2(ImplicitEuler):
     def _start(self, state, prediction):
         x = state.x + prediction.turned if prediction.turned.any() else state.x
         return x, prediction.drift, prediction.load
+
+    def _ahead(self, prediction):
+        return prediction.ahead
 
     def _wells(self, v, prediction, dt):
         body, count = self.body, len(v)

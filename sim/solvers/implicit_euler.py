@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.loads import force_on_nodes
 from jellycage.sim.soft.state import Memory, State
-from jellycage.sim.solvers.pin_holding import PinsInStep
+from jellycage.sim.solvers.pin_holding import NOT_MOVED, PinsInStep
 from jellycage.sim.solvers.problem_kernels import Increment
 from jellycage.sim.solvers.recovery import is_helpless, pulled
 
@@ -66,6 +66,7 @@ class ImplicitEuler:
             damping=self.damping,
             drift=drift,
             guess=guess,
+            ahead=self._ahead(prediction),
             moved=pins.moved,
             is_free=pins.is_free,
             springs=pins.springs,
@@ -117,6 +118,10 @@ class ImplicitEuler:
         if not is_falling.any():
             return centre
         return centre + is_falling[self.body.part][:, None] * (own_force / weight[:, None])
+
+    def _ahead(self, prediction):
+        """Where the step is foreseen to end, if that is known."""
+        return NOT_MOVED
 
     def _drag(self, v):
         """Quadratic drag with the speed of the step's start: linear in the new velocity, hence stable [N s/m]."""

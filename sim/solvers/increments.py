@@ -16,10 +16,10 @@ def joined_increments(increments: Sequence[Increment], system: System) -> Increm
     if len(increments) == 1:
         return increments[0]
     columns = Increment(*zip(*increments, strict=True))
-    arrays = columns._asdict() | {"moved": _moved(increments)}
+    arrays = columns._asdict() | {name: _filled(increments, name) for name in ("moved", "ahead")}
     joined = (
         *("x", "inertia", "weight", "centre", "load"),
-        *("damping", "drift", "guess", "is_free", "moved"),
+        *("damping", "drift", "guess", "ahead", "is_free", "moved"),
     )
     return Increment(
         **{name: np.concatenate(arrays[name]) for name in joined},
@@ -28,11 +28,15 @@ def joined_increments(increments: Sequence[Increment], system: System) -> Increm
     )
 
 
-def _moved(increments):
-    """Zeros where the pins of a member are at their targets and those of another are not."""
-    if not any(len(increment.moved) for increment in increments):
+def _filled(increments, name):
+    """Displacements that some members may have none of, as zeros where others have them."""
+    given = [getattr(increment, name) for increment in increments]
+    if not any(map(len, given)):
         return [NOT_MOVED]
-    return [i.moved if len(i.moved) else np.zeros_like(i.x) for i in increments]
+    return [
+        u if len(u) else np.zeros_like(increment.x)
+        for u, increment in zip(given, increments, strict=True)
+    ]
 
 
 def _springs(parts: Sequence[Springs], row_start) -> Springs:

@@ -241,6 +241,63 @@ def solve_for_direction(problem, limits, floor):
     return total, norm
 
 
+@njit_inside
+def find_target(increment, guess, out_u):
+    """Displacements (n, 3) as guessed, but with the hard pins at their targets."""
+    projection, flat = increment.projection, out_u.reshape(-1)
+    copy(guess, out_u)
+    project(
+        flat,
+        projection.fixed,
+        projection.basis_start,
+        projection.basis_dof,
+        projection.basis_value,
+    )
+    if increment.moved.shape[0]:
+        add(out_u, increment.moved, out_u)
+
+
+@njit_inside
+def go_ahead(problem, standing):
+    """Move u to where the step is foreseen to end, if E, but for contacts, is not higher there than `standing` [J]."""
+    increment, solution, scratch = problem.increment, problem.solution, problem.scratch
+    if increment.ahead.shape[0] == 0 or solution.elastic[1] > 0.0:
+        return False
+    find_target(increment, increment.ahead, scratch.trial)
+    energy = find_value(problem, False, scratch.trial, scratch.trial_force)
+    energy -= contact_energy(problem, scratch.trial)
+    if not energy <= standing or solution.elastic[1] > 0.0:
+        return False
+    copy(scratch.trial, solution.u)
+    return True
+
+
+@njit_inside
+def contact_energy(problem, u):
+    """Energy of the contacts at displacements u (n, 3) [J]."""
+    if problem.contacts.gap.shape[0] == 0:
+        return 0.0
+    return contact_energy_and_forces(problem.contacts, u, problem.scratch.trial_force)
+
+
+@njit_inside
+def prepare(problem, has_damping):
+    """Matrix and forces at u, and a direction to start with, to the guess with the hard pins at their targets.
+
+    Returns E and the sqrt of the matrix's trace.
+    """
+    scratch, u = problem.scratch, problem.solution.u
+    find_value(problem, False, u, scratch.force)
+    trace = assemble(problem, has_damping, False)
+    energy = find_value(problem, has_damping, u, scratch.force)
+    find_target(problem.increment, problem.increment.guess, scratch.trial)
+    update_active_set(problem.contacts, scratch.trial)
+    for i in range(u.shape[0]):
+        for k in range(3):
+            scratch.direction[i, k] = scratch.trial[i, k] - u[i, k]
+    return energy, trace
+
+
 @njit
 def minimise(problem, limits):
     """Lower E from u = 0 as far as the limits ask; leaves u, the rotations, and what the contacts came to.
@@ -251,32 +308,23 @@ def minimise(problem, limits):
     increment, contacts, scratch = problem.increment, problem.contacts, problem.scratch
     projection, solution = increment.projection, problem.solution
     turn_groups(problem.coarse, increment.x)
-    clear(solution.u)
-    # Not yet: the damping of a step is made from the matrix at its start.
-    has_damping, is_damped = False, False
+    # The damping of a step is made from the matrix that is assembled first.
+    is_damped = False
     for i in range(increment.damping.shape[0]):
-        has_damping = has_damping or increment.damping[i] > 0.0
-    energy = find_value(problem, is_damped, solution.u, scratch.force)
-    floor = limits.precision * assemble(problem, has_damping, is_damped)
+        is_damped = is_damped or increment.damping[i] > 0.0
+    is_moved = increment.moved.shape[0] > 0
+    clear(solution.u)
+    standing = find_value(problem, False, solution.u, scratch.force)
+    standing -= contact_energy(problem, solution.u)
+    # Where it is foreseen to end, Newton's first step is as good as two from where it begins.
+    is_ahead = go_ahead(problem, standing)
+    energy, trace = prepare(problem, is_damped)
+    floor = limits.precision * trace
     # A good guess leaves little, so that falling as far again would be too much: the loads are a measure as well.
     weighed = residual_norm(
         problem.coarse, projection, scratch.inverse, increment.load.reshape(-1), scratch
     )
     floor = max(floor, LOAD_SHARE * limits.newton_tolerance * weighed)
-    is_damped = has_damping
-    # The first linear solve starts from the guess, with the hard pins at their targets.
-    copy(increment.guess, scratch.direction)
-    project(
-        scratch.direction.reshape(-1),
-        projection.fixed,
-        projection.basis_start,
-        projection.basis_dof,
-        projection.basis_value,
-    )
-    is_moved = increment.moved.shape[0] > 0
-    if is_moved:
-        add(scratch.direction, increment.moved, scratch.direction)
-    update_active_set(contacts, scratch.direction)
     newton = linear = 0
     goal, taken, shortest, is_converged = 0.0, 1.0, 1.0, False
     while True:
@@ -285,12 +333,22 @@ def minimise(problem, limits):
         newton += 1
         if newton == 1:
             goal = max(limits.newton_tolerance * max(norm, weighed), floor)
-        if contacts.gap.shape[0]:  # friction depends on the pressures that the solve has found
+        if newton == 1 and is_ahead:
+            add(solution.u, scratch.direction, solution.u)
             energy = find_value(problem, is_damped, solution.u, scratch.force)
-        if newton == 1 and is_moved:
-            energy = reach_pins(problem, is_damped)
+            clear(scratch.direction)
+            if not energy <= standing + contact_energy(problem, scratch.direction):
+                clear(solution.u)
+                is_ahead, newton = False, 0
+                energy, _ = prepare(problem, is_damped)
+                continue
         else:
-            energy, taken = search(problem, is_damped, energy)
+            if contacts.gap.shape[0]:  # friction depends on the pressures that the solve has found
+                energy = find_value(problem, is_damped, solution.u, scratch.force)
+            if newton == 1 and is_moved:
+                energy = reach_pins(problem, is_damped)
+            else:
+                energy, taken = search(problem, is_damped, energy)
         # A truncated solve from the guess may point uphill; from zero it never does.
         if newton > 1 or taken > 0.0:
             shortest = min(shortest, taken)
@@ -302,7 +360,7 @@ def minimise(problem, limits):
             is_converged = norm <= goal
             if is_converged:
                 break
-            assemble(problem, has_damping, is_damped)
+            assemble(problem, is_damped, is_damped)
         clear(scratch.direction)
     if contacts.gap.shape[0]:
         stabilise_positions(contacts, scratch.r[: solution.u.shape[0]], scratch.trial, solution.u)

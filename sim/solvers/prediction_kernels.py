@@ -85,6 +85,8 @@ class Prediction(NamedTuple):
     """omega x y, what the frame itself does to the node [m/s], shape (n, 3)."""
     load: np.ndarray
     """Forces of the frame [N], shape (n, 3)."""
+    ahead: np.ndarray
+    """Where the nodes go if they are accelerated as in the last step [m], from where it counts, shape (n, 3)."""
     frames: Frames
     """Of the parts."""
 
@@ -200,6 +202,7 @@ def predict(x, v, x_before, v_before, is_known, mass, part, dt, dt_before, out):
         # Where both are known a step before, Gear's combination, and what they will be at the end.
         h, sx, sy, sz = dt, 0.0, 0.0, 0.0
         qx, qy, qz = wx + vx, wy + vy, wz + vz
+        ex, ey, ez = qx, qy, qz
         if is_known[i]:
             h = (1.0 + q) / (1.0 + 2.0 * q) * dt
             earlier = rotation_by(f.turn_before[c, 0], f.turn_before[c, 1], f.turn_before[c, 2])
@@ -221,6 +224,9 @@ def predict(x, v, x_before, v_before, is_known, mass, part, dt, dt_before, out):
             sx = share * (yx - bx + f.centre[c, 0] - f.centre_before[c, 0])
             sy = share * (yy - by + f.centre[c, 1] - f.centre_before[c, 1])
             sz = share * (yz - bz + f.centre[c, 2] - f.centre_before[c, 2])
+            ex += 0.5 * q * (wx - dx + vx - ux)
+            ey += 0.5 * q * (wy - dy + vy - uy)
+            ez += 0.5 * q * (wz - dz + vz - uz)
             tx, ty, tz = cross(f.gain[c, 0], f.gain[c, 1], f.gain[c, 2], yx, yy, yz)
             qx += share * (wx - dx + vx - ux) + tx
             qy += share * (wy - dy + vy - uy) + ty
@@ -231,6 +237,7 @@ def predict(x, v, x_before, v_before, is_known, mass, part, dt, dt_before, out):
         out.turned[i, 0], out.turned[i, 1], out.turned[i, 2] = ax - rx, ay - ry, az - rz
         out.drift[i, 0], out.drift[i, 1], out.drift[i, 2] = sx, sy, sz
         out.velocity[i, 0], out.velocity[i, 1], out.velocity[i, 2] = qx, qy, qz
+        out.ahead[i, 0], out.ahead[i, 1], out.ahead[i, 2] = dt * ex, dt * ey, dt * ez
         ox, oy, oz = f.spin_after[c, 0], f.spin_after[c, 1], f.spin_after[c, 2]
         tx, ty, tz = cross(ox, oy, oz, yx, yy, yz)
         out.carried[i, 0], out.carried[i, 1], out.carried[i, 2] = tx, ty, tz

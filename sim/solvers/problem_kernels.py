@@ -58,6 +58,8 @@ class Increment(NamedTuple):
     """s [m], shape (n, 3)."""
     guess: np.ndarray
     """Where the first linear solve starts [m], shape (n, 3)."""
+    ahead: np.ndarray
+    """Where the step is foreseen to end [m], shape (n, 3), without rows if that is not known."""
     moved: np.ndarray
     """Displacement that takes the hard pins to their targets [m], shape (n, 3), without rows if they are there."""
     is_free: np.ndarray
@@ -160,6 +162,7 @@ def referred_increment(i):
         i.damping,
         i.drift,
         i.guess,
+        i.ahead,
         i.moved,
         i.is_free,
         refer_springs(*i.springs),

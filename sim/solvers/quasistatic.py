@@ -212,6 +212,7 @@ def static_increment(state: State, load, pins: PinsInStep) -> Increment:
         damping=weight,
         drift=none,
         guess=none,
+        ahead=NOT_MOVED,
         moved=pins.moved,
         is_free=pins.is_free,
         springs=pins.springs,
