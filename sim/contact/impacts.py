@@ -3,7 +3,9 @@
 A blow compresses a body and lets it spring back within a few times L / c, in which waves cross it: L is the cube root
 of its volume and c = sqrt(E / rho). Steps that are longer than a small part of that see neither and leave the body
 dead on the floor. So a step is cut into halves, quarters and so on around a blow, from the moment that is foreseen
-until the body has sprung back, and is not longer either than points take to cross a small part of the body.
+until the body has sprung back, and is not longer either than points take to cross a small part of the body. A body
+that is struck faster than its waves run is crushed: elements that are inside out take steps of implicit Euler, which
+must be shorter still, or most of the rebound would be damped away.
 """
 
 import numpy as np
@@ -12,10 +14,11 @@ from jellycage.sim.contact.candidates import Candidates, dots, parted
 from jellycage.sim.contact.strikes_kernels import PressedContacts
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.presets import gravity_strength
-from jellycage.sim.soft.state import Memory
+from jellycage.sim.soft.state import Memory, State
 
 RESOLVED = 0.1  # of L / c: longest step during a blow
 CROSSED = 0.025  # of L: how far points that arrive go in a step
+CRUSHED = 0.01  # of L: how far nodes go against their parts in a step while elements are inside out
 LASTING = 3.0  # L / c after the last points arrived a blow is over
 HARMLESS = 0.05  # of L: a rebound by this height is not worth it
 GROWTH = 2.0  # of steps, one to the next: a method with a history wants no more
@@ -48,11 +51,17 @@ class Impacts:
             "is_touched": np.zeros(body.part_count, np.bool_),
         }
 
-    def longest_step(self, memory: Memory) -> float:
+    def longest_step(self, state: State) -> float:
         """How long the next step may be by what was so far [s]."""
+        memory = state.memory
         longest = GROWTH * float(memory["step_before"])
         if memory["impact_time"] < LASTING * self.crossing:
             longest = min(longest, RESOLVED * self.crossing)
+            if memory["collapse_pair"].any():
+                deforming = state.v - self._centre_velocities(state.v)[self.part]
+                fastest = np.sqrt((deforming * deforming).sum(axis=1).max())
+                if fastest > self.slowest:
+                    longest = min(longest, CRUSHED * self.length / fastest)
         return longest
 
     def foreseen(self, found: Candidates, v, dt: float) -> float:
@@ -89,6 +98,10 @@ class Impacts:
         speed = -dots(parted(contacts.weights, contacts.rows, v) - place, contacts.normal)
         if not (speed > self.slowest).any():
             return speed
-        momentum = np.stack([np.bincount(self.part, self.mass * column) for column in v.T], axis=1)
-        centre = (momentum / self.part_mass[:, None])[self.part[contacts.rows[:, 0]]]
+        centre = self._centre_velocities(v)[self.part[contacts.rows[:, 0]]]
         return np.minimum(speed, -dots(centre - place, contacts.normal))
+
+    def _centre_velocities(self, v):
+        """Of the parts [m/s], shape (parts, 3)."""
+        momentum = np.stack([np.bincount(self.part, self.mass * column) for column in v.T], axis=1)
+        return momentum / self.part_mass[:, None]

@@ -160,7 +160,7 @@ class SoftStepper:
             self._apply_events(state, start, end)
         done = 0.0  # of dt, in halves of halves, so that no time is lost to rounding
         while done < 1.0:
-            share = self._share(done, self.impacts.longest_step(state.memory) / dt)
+            share = self._share(done, self.impacts.longest_step(state) / dt)
             while True:
                 until = done + share
                 attempt = self._attempt(
