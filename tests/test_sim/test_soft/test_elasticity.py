@@ -149,6 +149,23 @@ def test_every_differential_is_positive_and_lets_bodies_move(cage, kind, differe
     assert (np.abs(values[:6]) < 1e-12 * values[-1]).all() and values[6] > 1e-4 * values[-1]
 
 
+@pytest.mark.parametrize("volume", [0.6, 0.4, 0.05, -0.3])
+def test_negative_eigenvalues_count_by_their_size_where_half_of_the_volume_is_lost(volume):
+    body = one_tet(NeoHookean)
+    f = TURN @ np.diag([1.1, 0.9, volume / 0.99])
+    x = np.array(body.elements.nodes) @ f.T
+    values, vectors = np.linalg.eigh(body.material.hessian(f[None])[0])
+    assert values[0] < 0.0
+    # dF_ij by component i of corner a is g_aj.
+    slope = np.einsum("aj,ik->ijak", body.elements.gradients[0], np.eye(3)).reshape(9, 12)
+    kept = {"projected": np.maximum(values, 0.0), "twist": np.abs(values)}
+    kept["hybrid"] = kept["twist"] = kept["twist" if volume < 0.5 else "projected"]
+    for differential, filtered in kept.items():
+        found = stiffness(body, x, differential)
+        expected = body.elements.volumes[0] * slope.T @ (vectors * filtered) @ vectors.T @ slope
+        np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
+
+
 @every_cage
 def test_all_differentials_agree_at_rest(cage):
     body = body_of(cage)
