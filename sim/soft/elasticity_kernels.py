@@ -30,7 +30,10 @@ from jellycage.sim.soft.gradient_kernels import hex_gradient, tet_gradient
 from jellycage.toolkit.compile_kernels import njit_as, njit_called
 
 TWIST, HYBRID, PROJECTED = 0, 1, 2  # differentials, see `elasticity`
-LOST = 0.5  # of its volume: below this, a point of a law of volume is far from where it belongs
+LEAST, MOST = (
+    0.5,
+    2.0,
+)  # stretches and volume: beyond, a point of a law of volume is far from where it belongs
 
 
 def energy_kernel(corners, gradient):
@@ -140,8 +143,8 @@ def stiffness_kernel(corners, gradient):
     def add_projected_blocks(slots, g, e, q, f, law, p, v, differential, out_blocks):
         """Blocks U B U^T of a positive semi-definite Hessian, B in the frames of the SVD, see `stretch_modes`."""
         u, s, w = svd(f)
-        is_lost = s[0] * s[1] * s[2] < LOST and not NEEDS_ROTATION[law]
-        share = -1.0 if is_lost and differential != PROJECTED else 0.0
+        is_near = s[2] >= LEAST and s[0] <= MOST and LEAST <= s[0] * s[1] * s[2] <= MOST
+        share = 0.0 if is_near or NEEDS_ROTATION[law] or differential == PROJECTED else -1.0
         (a00, a11, a22, a01, a02, a12), (p01, p02, p12), (q01, q02, q12) = stretch_modes(
             law, s[0], s[1], s[2], p, share
         )
