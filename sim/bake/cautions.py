@@ -1,6 +1,7 @@
 """What a user should know of a finished bake though it is no reason to end it; see `health` for what is.
 
 - Elements that were inside out, but for those that pins hold of: they came back, or the bake would have ended.
+- A body that lost a good part of its volume: it was crushed, and not for so long that the bake would have ended.
 - A step too long for the motion. Six steps to a turn are the fewest that tell which way it goes, and a node that is
   carried past its whole body in one step has not been followed on its way.
 - A frame that took far longer than those before it. The factor and the floor are generous, so that a busy machine does
@@ -13,11 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from jellycage.sim.bake.measures import COLUMNS
+from jellycage.sim.bake.measures import COLUMNS, solid_volume
 from jellycage.sim.scene.scene import Scene
 from jellycage.sim.scene.state import Arrays, SceneState
 from jellycage.sim.soft.body import SoftBody
 
+MOST_LOST = 0.25  # of its volume: no fall or bounce takes so much of a solid
 MOST_TURN = 1.0  # of a body in a substep [rad]
 MOST_SHIFT = 1.0  # of a node in a substep, against the turning body, in sizes of that
 SLOW_FACTOR, SLOW_SECONDS = 20.0, 60.0  # against the median before it, and at least
@@ -29,6 +31,7 @@ class Cautions:
 
     def __init__(self, scene: Scene, names: Sequence[str], fps: float, substeps: int):
         self.bodies, self.names = scene.bodies, names
+        self.volumes = [solid_volume(body, body.elements.nodes) for body in scene.bodies]
         self.substeps, self.dt = substeps, 1.0 / (fps * substeps)
 
     def start(self) -> Arrays:
@@ -38,6 +41,7 @@ class Cautions:
             noted[f"cautions.{number}.inside_out"] = np.zeros(
                 3, np.int64
             )  # first, last frame, most
+            noted[f"cautions.{number}.crushed"] = np.zeros(3)  # first, last frame, most volume lost
             noted[f"cautions.{number}.haste"] = np.zeros(3)  # frame, turn [rad], shift [sizes]
         return noted
 
@@ -47,10 +51,10 @@ class Cautions:
         for number, (body, soft) in enumerate(zip(self.bodies, state.soft, strict=True)):
             key = f"cautions.{number}.inside_out"
             count = _inside_out(body, ill_for[f"health.{number}.inverted"])
-            first, _, most = noted[key]
-            later[key] = noted[key]
-            if count:
-                later[key] = np.array([first if most else frame, frame, max(most, count)])
+            later[key] = _seen(noted[key], frame, count) if count else noted[key]
+            key = f"cautions.{number}.crushed"
+            lost = 1.0 - solid_volume(body, soft.x) / self.volumes[number]
+            later[key] = _seen(noted[key], frame, lost) if lost > MOST_LOST else noted[key]
             key = f"cautions.{number}.haste"
             found = np.array([frame, *_haste(body, soft.x, soft.v, self.dt)])
             later[key] = found if _excess(found) > _excess(noted[key]) else noted[key]
@@ -60,12 +64,17 @@ class Cautions:
         """The notes in words, each with a remedy."""
         said = []
         for number, name in enumerate(self.names):
-            first, last, most = noted[f"cautions.{number}.inside_out"]
-            if most:
-                when = f"frame {first}" if first == last else f"frames {first} to {last}"
+            inside_out = noted[f"cautions.{number}.inside_out"]
+            if inside_out[2]:
                 said.append(
-                    f"{name}, {when}: up to {most} elements were inside out; "
+                    f"{name}, {_when(inside_out)}: up to {inside_out[2]} elements were inside out; "
                     "use more substeps if it shows"
+                )
+            crushed = noted[f"cautions.{number}.crushed"]
+            if crushed[2]:
+                said.append(
+                    f"{name}, {_when(crushed)}: crushed to {1.0 - crushed[2]:.0%} of its volume; "
+                    "give it more room if it shows"
                 )
             frame, turn, shift = haste = noted[f"cautions.{number}.haste"]
             excess = _excess(haste)
@@ -78,6 +87,17 @@ class Cautions:
                     f"use more substeps, about {math.ceil(excess * self.substeps)}"
                 )
         return said
+
+
+def _seen(noted, frame: int, amount):
+    """The first and last frame in which something was seen, and the most of it, after one more frame with an amount."""
+    first, _, most = noted
+    return np.array([first if most else frame, frame, max(most, amount)], noted.dtype)
+
+
+def _when(noted) -> str:
+    first, last, _ = noted
+    return f"frame {first:.0f}" if first == last else f"frames {first:.0f} to {last:.0f}"
 
 
 def _inside_out(body: SoftBody, inverted) -> int:
