@@ -1,7 +1,7 @@
 """What a user should know of a finished bake though it is no reason to end it; see `health` for what is.
 
 - Elements that were inside out, but for those that pins hold of: they came back, or the bake would have ended.
-- A body that lost a good part of its volume: it was crushed, and not for so long that the bake would have ended.
+- A body that lost a good part of its volume, or was pressed flat: not for so long that the bake would have ended.
 - A step too long for the motion. Six steps to a turn are the fewest that tell which way it goes, and a node that is
   carried past its whole body in one step has not been followed on its way.
 - A frame that took far longer than those before it. The factor and the floor are generous, so that a busy machine does
@@ -19,7 +19,7 @@ from jellycage.sim.scene.scene import Scene
 from jellycage.sim.scene.state import Arrays, SceneState
 from jellycage.sim.soft.body import SoftBody
 
-MOST_LOST = 0.25  # of its volume: no fall or bounce takes so much of a solid
+LEAST_VOLUME, LEAST_WIDTH = 0.75, 0.25  # of those at rest: no fall or bounce takes more of a solid
 MOST_TURN = 1.0  # of a body in a substep [rad]
 MOST_SHIFT = 1.0  # of a node in a substep, against the turning body, in sizes of that
 SLOW_FACTOR, SLOW_SECONDS = 20.0, 60.0  # against the median before it, and at least
@@ -31,7 +31,10 @@ class Cautions:
 
     def __init__(self, scene: Scene, names: Sequence[str], fps: float, substeps: int):
         self.bodies, self.names = scene.bodies, names
-        self.volumes = [solid_volume(body, body.elements.nodes) for body in scene.bodies]
+        self.at_rest = [
+            (solid_volume(body, body.elements.nodes), _width(body, body.elements.nodes))
+            for body in scene.bodies
+        ]
         self.substeps, self.dt = substeps, 1.0 / (fps * substeps)
 
     def start(self) -> Arrays:
@@ -41,7 +44,8 @@ class Cautions:
             noted[f"cautions.{number}.inside_out"] = np.zeros(
                 3, np.int64
             )  # first, last frame, most
-            noted[f"cautions.{number}.crushed"] = np.zeros(3)  # first, last frame, most volume lost
+            # First, last frame, least volume and width.
+            noted[f"cautions.{number}.crushed"] = np.array([0.0, 0.0, 1.0, 1.0])
             noted[f"cautions.{number}.haste"] = np.zeros(3)  # frame, turn [rad], shift [sizes]
         return noted
 
@@ -51,14 +55,24 @@ class Cautions:
         for number, (body, soft) in enumerate(zip(self.bodies, state.soft, strict=True)):
             key = f"cautions.{number}.inside_out"
             count = _inside_out(body, ill_for[f"health.{number}.inverted"])
-            later[key] = _seen(noted[key], frame, count) if count else noted[key]
+            first, _, most = later[key] = noted[key]
+            if count:
+                later[key] = np.array([first if most else frame, frame, max(most, count)])
             key = f"cautions.{number}.crushed"
-            lost = 1.0 - solid_volume(body, soft.x) / self.volumes[number]
-            later[key] = _seen(noted[key], frame, lost) if lost > MOST_LOST else noted[key]
+            first, last, *least = later[key] = noted[key]
+            volume, width = self._shares(number, soft.x)
+            if volume < LEAST_VOLUME or width < LEAST_WIDTH:
+                least = np.minimum(least, (volume, width))
+                later[key] = np.array([first if last else frame, frame, *least])
             key = f"cautions.{number}.haste"
             found = np.array([frame, *_haste(body, soft.x, soft.v, self.dt)])
             later[key] = found if _excess(found) > _excess(noted[key]) else noted[key]
         return later
+
+    def _shares(self, number: int, x) -> tuple[float, float]:
+        """Volume and width of a body with nodes at x (n, 3), in those at rest."""
+        body, (volume, width) = self.bodies[number], self.at_rest[number]
+        return solid_volume(body, x) / volume, _width(body, x) / width
 
     def sentences(self, noted: Arrays) -> list[str]:
         """The notes in words, each with a remedy."""
@@ -71,10 +85,10 @@ class Cautions:
                     "use more substeps if it shows"
                 )
             crushed = noted[f"cautions.{number}.crushed"]
-            if crushed[2]:
+            if crushed[1]:
                 said.append(
-                    f"{name}, {_when(crushed)}: crushed to {1.0 - crushed[2]:.0%} of its volume; "
-                    "give it more room if it shows"
+                    f"{name}, {_when(crushed)}: crushed to {crushed[2]:.0%} of its volume and "
+                    f"{crushed[3]:.0%} of its width; give it more room if it shows"
                 )
             frame, turn, shift = haste = noted[f"cautions.{number}.haste"]
             excess = _excess(haste)
@@ -89,14 +103,15 @@ class Cautions:
         return said
 
 
-def _seen(noted, frame: int, amount):
-    """The first and last frame in which something was seen, and the most of it, after one more frame with an amount."""
-    first, _, most = noted
-    return np.array([first if most else frame, frame, max(most, amount)], noted.dtype)
+def _width(body: SoftBody, x) -> float:
+    """How wide a body with nodes at x (n, 3) is where it is narrowest, up to a factor [m]."""
+    mass = body.mass[:, None] / body.mass.sum()
+    r = x - (mass * x).sum(axis=0)
+    return float(np.sqrt(max(np.linalg.eigvalsh((mass * r).T @ r)[0], 0.0)))
 
 
 def _when(noted) -> str:
-    first, last, _ = noted
+    first, last = noted[:2]
     return f"frame {first:.0f}" if first == last else f"frames {first:.0f} to {last:.0f}"
 
 
