@@ -18,6 +18,7 @@ from jellycage.sim.bake.measures import COLUMNS, solid_volume
 from jellycage.sim.scene.scene import Scene
 from jellycage.sim.scene.state import Arrays, SceneState
 from jellycage.sim.soft.body import SoftBody
+from jellycage.toolkit.asset.asset import Asset
 
 LEAST_VOLUME, LEAST_WIDTH = 0.75, 0.25  # of those at rest: no fall or bounce takes more of a solid
 MOST_TURN = 1.0  # of a body in a substep [rad]
@@ -72,7 +73,8 @@ class Cautions:
     def _shares(self, number: int, x) -> tuple[float, float]:
         """Volume and width of a body with nodes at x (n, 3), in those at rest."""
         body, (volume, width) = self.bodies[number], self.at_rest[number]
-        return solid_volume(body, x) / volume, _width(body, x) / width
+        is_sheet = width < 1e-6 * body.size  # a flat one cannot be pressed flat
+        return solid_volume(body, x) / volume, 1.0 if is_sheet else _width(body, x) / width
 
     def sentences(self, noted: Arrays) -> list[str]:
         """The notes in words, each with a remedy."""
@@ -104,10 +106,11 @@ class Cautions:
 
 
 def _width(body: SoftBody, x) -> float:
-    """How wide a body with nodes at x (n, 3) is where it is narrowest, up to a factor [m]."""
-    mass = body.mass[:, None] / body.mass.sum()
-    r = x - (mass * x).sum(axis=0)
-    return float(np.sqrt(max(np.linalg.eigvalsh((mass * r).T @ r)[0], 0.0)))
+    """How wide the surface of a body with nodes at x (n, 3) is where it is narrowest, up to a factor [m]."""
+    # What is seen, not the cage: that may bulge around a surface that is flat. A bare cage has no surface.
+    seen = body.surface(x) if isinstance(body.asset, Asset) else x
+    r = seen - seen.mean(axis=0)
+    return float(np.sqrt(max(np.linalg.eigvalsh(r.T @ r / len(r))[0], 0.0)))
 
 
 def _when(noted) -> str:
