@@ -1,4 +1,4 @@
-"""Pins, spins and sags, in full, as a table: part of `make verify`. Exit 1 if a promise is broken.
+"""Pins, spins, sags and crushes, in full, as a table: part of `make verify`. Exit 1 if a promise is broken.
 
     python tests/verify_motion.py [--meshes DIR]
 
@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "tests/test_sim/test_solvers")]
 
 from beams import beam_hexes, beam_tets  # noqa: E402
+from crushing import crushed  # noqa: E402
 from led_meshes import chosen_vertices, dancer  # noqa: E402
 from shapes import ball, box  # noqa: E402
 from stepping import OneBody  # noqa: E402
@@ -220,6 +221,33 @@ def settled_sag(mesh, preset):
     return 1.0 - float(np.ptp(body.surface(run.x)[:, 2])) / height
 
 
+def verify_crushes(out):
+    """Every shape, cage, material, integrator and length of steps: crushed to a twentieth of its height, and let go."""
+    materials = {
+        "jelly": preset_material(PRESETS["jelly"], 1.0, GRAVITY)[0],
+        **{f"stiff, {nu}": sim.NeoHookean(1e6, nu, 1000.0) for nu in (0.3, 0.48)},
+        "co-rotated": sim.Corotated(1e6, 0.45, 1000.0),
+    }
+    shapes = {"cube": box((1.0, 1.0, 1.0)), "ball": ball(3, 0.5)}
+    for shape, mesh in shapes.items():
+        for element in ("tet", "hex"):
+            # Coarse at every quality: steps are what matters here, and a fine one takes minutes.
+            asset = toolkit.build_cage(mesh, resolution=6, element=element)
+            for name, quality in QUALITIES.items():
+                for integrator in ("bdf2", "implicit_euler"):
+                    settings = sim.SolverSettings(
+                        newton_iterations=quality.newton_iterations, integrator=integrator
+                    )
+                    for material, law in materials.items():
+                        body = sim.SoftBody(asset, law)
+                        substeps = substeps_for(FPS, body.size, GRAVITY, quality)
+                        found = crushed(body, settings, substeps=substeps)
+                        claim = f"{shape} of {material}, {element}, {integrator}, {name}: crushed"
+                        text = f"to {found.least_volume:.0%}, back at {found.volume:.1%}"
+                        text += ", warned" if found.warnings else ", NOT WARNED"
+                        out.line(claim, text, found.is_good)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--meshes", type=Path, default=ROOT / "sample_meshes")
@@ -229,6 +257,7 @@ def main():
     out, started = Report(), time.perf_counter()
     verify_spins(out)
     verify_sags(files, out)
+    verify_crushes(out)
     verify_pins(files, out)
     broken = sum(not holds for *_, holds in out.lines)
     print(

@@ -1,6 +1,7 @@
 """What a user should know of a finished bake though it is no reason to end it; see `health` for what is.
 
 - Elements that were inside out, but for those that pins hold of: they came back, or the bake would have ended.
+- A body that lost a good part of its volume, or was pressed flat: not for so long that the bake would have ended.
 - A step too long for the motion. Six steps to a turn are the fewest that tell which way it goes, and a node that is
   carried past its whole body in one step has not been followed on its way.
 - A frame that took far longer than those before it. The factor and the floor are generous, so that a busy machine does
@@ -13,11 +14,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from jellycage.sim.bake.measures import COLUMNS
+from jellycage.sim.bake.measures import COLUMNS, solid_volume
 from jellycage.sim.scene.scene import Scene
 from jellycage.sim.scene.state import Arrays, SceneState
 from jellycage.sim.soft.body import SoftBody
+from jellycage.toolkit.asset.asset import Asset
 
+LEAST_VOLUME, LEAST_WIDTH = 0.75, 0.25  # of those at rest: no fall or bounce takes more of a solid
 MOST_TURN = 1.0  # of a body in a substep [rad]
 MOST_SHIFT = 1.0  # of a node in a substep, against the turning body, in sizes of that
 SLOW_FACTOR, SLOW_SECONDS = 20.0, 60.0  # against the median before it, and at least
@@ -29,6 +32,10 @@ class Cautions:
 
     def __init__(self, scene: Scene, names: Sequence[str], fps: float, substeps: int):
         self.bodies, self.names = scene.bodies, names
+        self.at_rest = [
+            (solid_volume(body, body.elements.nodes), _width(body, body.elements.nodes))
+            for body in scene.bodies
+        ]
         self.substeps, self.dt = substeps, 1.0 / (fps * substeps)
 
     def start(self) -> Arrays:
@@ -38,6 +45,8 @@ class Cautions:
             noted[f"cautions.{number}.inside_out"] = np.zeros(
                 3, np.int64
             )  # first, last frame, most
+            # First, last frame, least volume and width.
+            noted[f"cautions.{number}.crushed"] = np.array([0.0, 0.0, 1.0, 1.0])
             noted[f"cautions.{number}.haste"] = np.zeros(3)  # frame, turn [rad], shift [sizes]
         return noted
 
@@ -47,25 +56,41 @@ class Cautions:
         for number, (body, soft) in enumerate(zip(self.bodies, state.soft, strict=True)):
             key = f"cautions.{number}.inside_out"
             count = _inside_out(body, ill_for[f"health.{number}.inverted"])
-            first, _, most = noted[key]
-            later[key] = noted[key]
+            first, _, most = later[key] = noted[key]
             if count:
                 later[key] = np.array([first if most else frame, frame, max(most, count)])
+            key = f"cautions.{number}.crushed"
+            first, last, *least = later[key] = noted[key]
+            volume, width = self._shares(number, soft.x)
+            if volume < LEAST_VOLUME or width < LEAST_WIDTH:
+                least = np.minimum(least, (volume, width))
+                later[key] = np.array([first if last else frame, frame, *least])
             key = f"cautions.{number}.haste"
             found = np.array([frame, *_haste(body, soft.x, soft.v, self.dt)])
             later[key] = found if _excess(found) > _excess(noted[key]) else noted[key]
         return later
 
+    def _shares(self, number: int, x) -> tuple[float, float]:
+        """Volume and width of a body with nodes at x (n, 3), in those at rest."""
+        body, (volume, width) = self.bodies[number], self.at_rest[number]
+        is_sheet = width < 1e-6 * body.size  # a flat one cannot be pressed flat
+        return solid_volume(body, x) / volume, 1.0 if is_sheet else _width(body, x) / width
+
     def sentences(self, noted: Arrays) -> list[str]:
         """The notes in words, each with a remedy."""
         said = []
         for number, name in enumerate(self.names):
-            first, last, most = noted[f"cautions.{number}.inside_out"]
-            if most:
-                when = f"frame {first}" if first == last else f"frames {first} to {last}"
+            inside_out = noted[f"cautions.{number}.inside_out"]
+            if inside_out[2]:
                 said.append(
-                    f"{name}, {when}: up to {most} elements were inside out; "
+                    f"{name}, {_when(inside_out)}: up to {inside_out[2]} elements were inside out; "
                     "use more substeps if it shows"
+                )
+            crushed = noted[f"cautions.{number}.crushed"]
+            if crushed[1]:
+                said.append(
+                    f"{name}, {_when(crushed)}: crushed to {crushed[2]:.0%} of its volume and "
+                    f"{crushed[3]:.0%} of its width; give it more room if it shows"
                 )
             frame, turn, shift = haste = noted[f"cautions.{number}.haste"]
             excess = _excess(haste)
@@ -78,6 +103,19 @@ class Cautions:
                     f"use more substeps, about {math.ceil(excess * self.substeps)}"
                 )
         return said
+
+
+def _width(body: SoftBody, x) -> float:
+    """How wide the surface of a body with nodes at x (n, 3) is where it is narrowest, up to a factor [m]."""
+    # What is seen, not the cage: that may bulge around a surface that is flat. A bare cage has no surface.
+    seen = body.surface(x) if isinstance(body.asset, Asset) else x
+    r = seen - seen.mean(axis=0)
+    return float(np.sqrt(max(np.linalg.eigvalsh(r.T @ r / len(r))[0], 0.0)))
+
+
+def _when(noted) -> str:
+    first, last = noted[:2]
+    return f"frame {first:.0f}" if first == last else f"frames {first:.0f} to {last:.0f}"
 
 
 def _inside_out(body: SoftBody, inverted) -> int:

@@ -70,17 +70,18 @@ def stable_row(mu, lam):
 
 
 @njit_called
-def stretch_modes(law, s0, s1, s2, p, is_projected):
+def stretch_modes(law, s0, s1, s2, p, share):
     """The Hessian in the frames of the SVD: A (00, 11, 22, 01, 02, 12), then p and q of (01, 02, 12).
 
     Smith, de Goes, Kim 2019, doi:10.1145/3241041: dP_ii = sum_j A_ij dF_jj, and dP_ij = p dF_ij + q dF_ji where p - q
-    is the eigenvalue of the twist and p + q that of the flip of a pair of axes. Projected: no eigenvalue below zero.
+    is the eigenvalue of the twist and p + q that of the flip of a pair of axes. Negative ones are taken times a share:
+    1 is exact, 0 makes the nearest Hessian without any, -1 takes them by their size.
     """
     a00, a11, a22, a01, a02, a12, t01, t02, t12, f01, f02, f12 = stretch_hessian(law, s0, s1, s2, p)
-    if is_projected:
-        a00, a11, a22, a01, a02, a12 = projected_symmetric(a00, a11, a22, a01, a02, a12)
-        t01, t02, t12 = max(t01, 0.0), max(t02, 0.0), max(t12, 0.0)
-        f01, f02, f12 = max(f01, 0.0), max(f02, 0.0), max(f12, 0.0)
+    if share < 1.0:
+        a00, a11, a22, a01, a02, a12 = projected_symmetric(a00, a11, a22, a01, a02, a12, share)
+        t01, t02, t12 = max(t01, share * t01), max(t02, share * t02), max(t12, share * t12)
+        f01, f02, f12 = max(f01, share * f01), max(f02, share * f02), max(f12, share * f12)
     return (
         (a00, a11, a22, a01, a02, a12),
         (0.5 * (f01 + t01), 0.5 * (f02 + t02), 0.5 * (f12 + t12)),
@@ -113,7 +114,8 @@ def hessians(gradients, parameters, law, is_projected):
         g, p = gradients[n], parameter_row(parameters, n)
         f = (g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8])
         u, s, v = svd(f)
-        scaling, even, swap = stretch_modes(law, s[0], s[1], s[2], p, is_projected)
+        share = 0.0 if is_projected else 1.0
+        scaling, even, swap = stretch_modes(law, s[0], s[1], s[2], p, share)
         for i in range(3):
             hat[i, i, i, i] = scaling[i]
         for k, (i, j) in enumerate(((0, 1), (0, 2), (1, 2))):

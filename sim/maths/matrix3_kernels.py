@@ -197,8 +197,8 @@ def column_products(m, i, j):
 
 
 @njit_called
-def projected_symmetric(a00, a11, a22, a01, a02, a12):
-    """The symmetric matrix with its negative eigenvalues set to zero, in the same six numbers."""
+def projected_symmetric(a00, a11, a22, a01, a02, a12, share):
+    """The symmetric matrix with its negative eigenvalues times a share in -1..0, in the same six numbers."""
     # Sylvester: leading minors above zero, so there is nothing to project.
     minor = a00 * a11 - a01 * a01
     if a00 > 0.0 and minor > 0.0:
@@ -235,7 +235,7 @@ def projected_symmetric(a00, a11, a22, a01, a02, a12):
         )
         a01, a02 = c * a01 - s * a02, s * a01 + c * a02
         v = turned_columns(v, 1, 2, c, s)
-    e0, e1, e2 = max(a00, 0.0), max(a11, 0.0), max(a22, 0.0)
+    e0, e1, e2 = max(a00, share * a00), max(a11, share * a11), max(a22, share * a22)
     return (
         e0 * v[0] * v[0] + e1 * v[1] * v[1] + e2 * v[2] * v[2],
         e0 * v[3] * v[3] + e1 * v[4] * v[4] + e2 * v[5] * v[5],

@@ -267,12 +267,14 @@ class SoftStepper:
         if found is None:
             return self.solver.solve(increment, [state.memory], NO_CONTACTS), NO_MEMORY, None
         finder, x = self.finder, state.x
-        for _ in range(MOST_TRIES):
+        for tries_left in reversed(range(MOST_TRIES)):
             found = finder.on_their_side(found, memory, colliders)
             rows = finder.rows(found, memory, dt)
             if increment.x is not x:
                 rows = rows_from(rows, increment.x - x)
             effort = self.solver.solve(increment, [state.memory], rows)
+            if not tries_left:  # what this one missed is left to the next step
+                break
             began = perf_counter()
             more = finder.missed(x, increment.x + self.solver.u, colliders, found)
             self.spent.contact_seconds += perf_counter() - began

@@ -30,6 +30,10 @@ from jellycage.sim.soft.gradient_kernels import hex_gradient, tet_gradient
 from jellycage.toolkit.compile_kernels import njit_as, njit_called
 
 TWIST, HYBRID, PROJECTED = 0, 1, 2  # differentials, see `elasticity`
+LEAST, MOST = (
+    0.5,
+    2.0,
+)  # stretches and volume: beyond, a point of a law of volume is far from where it belongs
 
 
 def energy_kernel(corners, gradient):
@@ -136,11 +140,13 @@ def stiffness_kernel(corners, gradient):
                 out_blocks[o + 8] += same + both * iz * jz
 
     @njit_as(f"add_projected_blocks_{corners}", njit_called)
-    def add_projected_blocks(slots, g, e, q, f, law, p, v, out_blocks):
-        """Blocks U B U^T of the positive semi-definite Hessian, B in the frames of the SVD, see `stretch_modes`."""
+    def add_projected_blocks(slots, g, e, q, f, law, p, v, differential, out_blocks):
+        """Blocks U B U^T of a positive semi-definite Hessian, B in the frames of the SVD, see `stretch_modes`."""
         u, s, w = svd(f)
+        is_near = s[2] >= LEAST and s[0] <= MOST and LEAST <= s[0] * s[1] * s[2] <= MOST
+        share = 0.0 if is_near or NEEDS_ROTATION[law] or differential == PROJECTED else -1.0
         (a00, a11, a22, a01, a02, a12), (p01, p02, p12), (q01, q02, q12) = stretch_modes(
-            law, s[0], s[1], s[2], p, True
+            law, s[0], s[1], s[2], p, share
         )
         # In the frames of the SVD a gradient is W^T g, and the block of two corners has these nine entries.
         ut, wt = transposed(u), transposed(w)
@@ -202,7 +208,9 @@ def stiffness_kernel(corners, gradient):
                 if way == BY_VOLUME and law != NEO_HOOKEAN:
                     energy = NEO_HOOKEAN
                     p = stable_row(*lame(law, p))
-                add_projected_blocks(slots, g, e, q, f, energy, p, factor * v, out_blocks)
+                add_projected_blocks(
+                    slots, g, e, q, f, energy, p, factor * v, differential, out_blocks
+                )
 
     return add_stiffness
 

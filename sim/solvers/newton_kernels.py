@@ -39,6 +39,7 @@ from jellycage.toolkit.compile_kernels import njit, njit_inside
 
 SUFFICIENT = 1e-4  # Armijo: a step must lower E by this fraction of what its slope promises
 SHORTEST = 1e-6  # of a Newton step that the line search still tries
+SHORTEST_REACH = 1e-3  # of the way from the pins alone to the first Newton step
 LOAD_SHARE = 0.5  # of the loads, times the tolerance: a residual below this is none
 ROUNDING = 1e-13  # of the energies at hand: a rise below this is none
 BALANCING = 4  # shifts of a body that touches something
@@ -88,15 +89,21 @@ def search(problem, is_damped, energy):
 
 @njit_inside
 def reach_pins(problem, is_damped):
-    """Go where the pins are at their targets: along the direction, or if that costs more, the pins alone; returns E."""
+    """Go where the pins are at their targets: from there as far along the direction as E falls; returns E."""
     solution, scratch, moved = problem.solution, problem.scratch, problem.increment.moved
+    u, direction = solution.u, scratch.direction
     base = find_value(problem, is_damped, moved, scratch.trial_force)
-    copy(scratch.direction, solution.u)
-    energy = find_value(problem, is_damped, solution.u, scratch.force)
-    if energy <= base:
-        return energy
-    copy(moved, solution.u)
-    return find_value(problem, is_damped, solution.u, scratch.force)
+    taken = 1.0
+    while taken > SHORTEST_REACH:
+        for i in range(u.shape[0]):
+            for k in range(3):
+                u[i, k] = moved[i, k] + taken * (direction[i, k] - moved[i, k])
+        energy = find_value(problem, is_damped, u, scratch.force)
+        if energy <= base:
+            return energy
+        taken *= 0.25
+    copy(moved, u)
+    return find_value(problem, is_damped, u, scratch.force)
 
 
 @njit_inside

@@ -149,6 +149,33 @@ def test_every_differential_is_positive_and_lets_bodies_move(cage, kind, differe
     assert (np.abs(values[:6]) < 1e-12 * values[-1]).all() and values[6] > 1e-4 * values[-1]
 
 
+@pytest.mark.parametrize(
+    ("stretches", "is_near"),
+    [
+        ((1.1, 0.9, 0.6), True),
+        ((1.1, 0.9, 0.4), False),
+        ((0.75, 0.7, 0.6), False),
+        ((2.1, 0.9, 0.52), False),
+        ((1.9, 1.4, 0.8), False),
+        ((1.1, 0.9, -0.3), False),
+    ],
+)
+def test_negative_eigenvalues_count_by_their_size_far_from_rest(stretches, is_near):
+    body = one_tet(NeoHookean)
+    f = TURN @ np.diag(stretches)
+    x = np.array(body.elements.nodes) @ f.T
+    values, vectors = np.linalg.eigh(body.material.hessian(f[None])[0])
+    assert values[0] < 0.0
+    # dF_ij by component i of corner a is g_aj.
+    slope = np.einsum("aj,ik->ijak", body.elements.gradients[0], np.eye(3)).reshape(9, 12)
+    kept = {"projected": np.maximum(values, 0.0), "twist": np.abs(values)}
+    kept["hybrid"] = kept["twist"] = kept["projected" if is_near else "twist"]
+    for differential, filtered in kept.items():
+        found = stiffness(body, x, differential)
+        expected = body.elements.volumes[0] * slope.T @ (vectors * filtered) @ vectors.T @ slope
+        np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
+
+
 @every_cage
 def test_all_differentials_agree_at_rest(cage):
     body = body_of(cage)

@@ -21,6 +21,12 @@ def test_a_violent_scene_stays_within_reach_and_comes_back(seed):
     assert outcome.is_pinned or outcome.inverted == 0, outcome
 
 
+@pytest.mark.parametrize("integrator", ["bdf2", "implicit_euler"])
+def test_crowded_hard_pins_do_not_throw_a_body_that_starts_mirrored(integrator):
+    outcome = run_scene(20092, integrator)
+    assert outcome.is_bounded and not outcome.error, outcome
+
+
 def recovered(body, duration=5.0, dt=1 / 60, settings=SETTINGS):
     """First time without an inverted point [s], and inverted points at the end."""
     run = OneBody(body, dt, settings, gravity=(0, 0, 0))

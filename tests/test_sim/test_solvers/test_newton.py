@@ -1,0 +1,24 @@
+"""Newton's steps go where the energy falls, and far enough."""
+
+import numpy as np
+import pytest
+from beams import beam_hexes, beam_tets
+from stepping import euler_increment
+
+from jellycage import sim
+from jellycage.sim.soft.system import system_of
+from jellycage.sim.solvers.newton import Newton
+
+
+@pytest.mark.parametrize("poisson_ratio", [0.3, 0.45, 0.48])
+@pytest.mark.parametrize("build", [beam_tets, beam_hexes], ids=["tets", "hexes"])
+def test_the_first_step_of_a_body_crushed_to_a_twentieth_is_taken_whole(build, poisson_ratio):
+    # Where lost volume left no stiffness behind, the line search took a tenth of it and less.
+    cage = sim.Cage(*build(4, 4, 4, (1.0, 1.0, 1.0)))
+    noise = np.random.default_rng(0).normal(scale=0.02, size=cage.cage_nodes.shape)
+    start = cage.cage_nodes * [1.0, 1.0, 0.05] + noise
+    body = sim.SoftBody(cage, sim.NeoHookean(1e5, poisson_ratio, 1000.0), start=start)
+    state = sim.Stepper(sim.Scene([body])).start().soft[0]
+    newton = Newton(system_of([body]), sim.SolverSettings(newton_iterations=1))
+    increment = euler_increment(body, state, 1.0 / 24.0, gravity=(0.0, 0.0, 0.0))
+    assert newton.solve(increment, [state.memory]).shortest == 1.0
