@@ -30,10 +30,7 @@ from jellycage.sim.soft.gradient_kernels import hex_gradient, tet_gradient
 from jellycage.toolkit.compile_kernels import njit_as, njit_called
 
 TWIST, HYBRID, PROJECTED = 0, 1, 2  # differentials, see `elasticity`
-LEAST, MOST = (
-    0.5,
-    2.0,
-)  # stretches and volume: beyond, a point of a law of volume is far from where it belongs
+LEAST, MOST = 0.5, 2.0  # stretches and volume: beyond, a point of a law of volume is far from rest
 
 
 def energy_kernel(corners, gradient):
