@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from beams import beam_tets
+from random_scenes import random_scene, run_scene
 from stepping import OneBody
 
 from jellycage import sim
+from jellycage.sim.solvers.methods import INTEGRATORS
 from jellycage.sim.solvers.recovery_kernels import unfolded
 
 
@@ -46,6 +48,12 @@ def test_a_collapsed_body_is_to_have_its_rest_shape(rest, kept):
     np.testing.assert_allclose(distance, expected, atol=1e-9)
 
 
+def test_a_torn_body_is_to_have_its_rest_shape(rest):
+    """What scatters its nodes must not be pulled to a shape as large as that, by a pull that nothing resists."""
+    found = unfolded(4.0 * rest, rest, masses(len(rest)), np.zeros(len(rest), np.int64), 1)
+    np.testing.assert_allclose(np.ptp(found, axis=0), np.ptp(rest, axis=0), atol=1e-9)
+
+
 def test_every_part_is_unfolded_on_its_own(rest):
     mass = masses(len(rest))
     x = rest + np.random.default_rng(1).normal(scale=0.3, size=rest.shape)
@@ -67,3 +75,24 @@ def test_a_sound_body_is_never_pulled():
     for _ in range(50):
         run.step()
         assert run.memory["recovery_time"] == 0.0
+
+
+@pytest.mark.parametrize("seed", [20053, 20076])
+def test_a_folded_body_stiffer_than_a_gentle_pull_is_opened(seed):
+    """Rescued elements fall back into a fold that neighbours hold: only a pull stronger than those opens it."""
+    assert run_scene(seed).inverted == 0
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_nodes_that_leap_through_each_other_do_not_spin_a_body_up(integrator):
+    """Angular momentum of a body in the void, from just after the leap, while a third of it is inside out."""
+    body, gravity, dt, _, _ = random_scene(20344)
+    run = OneBody(body, dt, sim.SolverSettings(integrator=integrator), gravity=gravity)
+    found = []
+    while run.time < 0.2:
+        run.step()
+        if run.time > body.loads[0].time + dt:
+            r = run.x - body.mass @ run.x / body.mass.sum()
+            found.append(np.cross(r, body.mass[:, None] * run.v).sum(axis=0))
+    assert (sim.determinants(body, run.x) <= 0.0).sum() > 0
+    np.testing.assert_allclose(found[-1], found[0], atol=1e-6 * np.linalg.norm(found[0]))
