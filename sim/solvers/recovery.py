@@ -55,9 +55,10 @@ def recover(
     is_calmed = memory["recovery_time"] > PATIENCE
     fraction = 1.0 - np.exp(-2.0 * dt / CALMING) if is_calmed else 0.0
     most = 1.0 - np.exp(-2.0 * dt / PAYING)
-    memory["recovery_debt"][...] = calm(
-        state.x, body.mass, body.part, len(is_free), fraction, most, debt, state.v
-    )
+    debt = calm(state.x, body.mass, body.part, len(is_free), fraction, most, debt, state.v)
+    if debt > 0.0 and not pins.is_free.all():
+        debt = _pay(body, pins, most, debt, state.v)
+    memory["recovery_debt"][...] = debt
     return collapsed
 
 
@@ -76,6 +77,29 @@ def _keep_momenta(body: SoftBody, before: State, state: State, is_alone, load, d
     )
     is_mended = (kept <= MOST_GAIN * np.maximum(then, now))[part]
     state.v[is_mended] = v[is_mended]
+
+
+def _pay(body: SoftBody, pins: PinsInStep, most: float, debt: float, out_v) -> float:
+    """Take a debt [J] from all motion of parts on hard pins against those, at most a fraction of its energy.
+
+    On a leash, motion as a whole is vibration too, and none of its momenta is kept. Returns what is still owed.
+    """
+    is_led = pins.projection.fixed.reshape(-1, 3).any(axis=1)
+    is_led[pins.projection.basis_dof // 3] = True
+    led = np.flatnonzero(is_led)
+    lead = np.zeros((body.part_count, 3))
+    np.add.at(lead, body.part[led], body.mass[led, None] * out_v[led])
+    held = np.bincount(body.part[led], body.mass[led], body.part_count)
+    lead /= np.where(held > 0.0, held, 1.0)[:, None]
+    rows = np.flatnonzero(~pins.is_free[body.part] & ~is_led)
+    lead = lead[body.part[rows]]
+    motion = out_v[rows] - lead
+    kinetic = 0.5 * float(body.mass[rows] @ (motion * motion).sum(axis=1))
+    if kinetic <= 0.0:
+        return debt
+    paid = min(debt, most * kinetic)
+    out_v[rows] = lead + np.sqrt(1.0 - paid / kinetic) * motion
+    return debt - paid
 
 
 def count_time(memory: Memory, collapsed: int, dt: float) -> None:

@@ -96,3 +96,14 @@ def test_nodes_that_leap_through_each_other_do_not_spin_a_body_up(integrator):
             found.append(np.cross(r, body.mass[:, None] * run.v).sum(axis=0))
     assert (sim.determinants(body, run.x) <= 0.0).sum() > 0
     np.testing.assert_allclose(found[-1], found[0], atol=1e-6 * np.linalg.norm(found[0]))
+
+
+def test_a_folded_body_on_a_leash_comes_to_rest():
+    """Frames of its elements give energy: swinging on its pins it must pay for that, or it swings for ever."""
+    body, gravity, dt, end, _ = random_scene(20147)
+    run, energy = OneBody(body, dt, gravity=gravity), []
+    while run.time < end + 1.0:
+        run.step()
+        kinetic = 0.5 * float(body.mass @ (run.v**2).sum(axis=1))
+        energy.append(kinetic + run.stepper.elastic_energy(0))
+    assert energy[-1] < 0.1 * max(energy)
