@@ -103,10 +103,18 @@ def _pay(body: SoftBody, pins: PinsInStep, most: float, debt: float, out_v) -> f
 
 
 def count_time(memory: Memory, collapsed: int, dt: float) -> None:
-    """Add a step of dt [s] to the time that a body has had collapsed points, or take some of it away."""
-    trust = CONFIDENCE if memory["recovery_time"] > PATIENCE else WARINESS
-    time = memory["recovery_time"] + (dt if collapsed else -trust * dt)
+    """Add a step of dt [s] to the time that a body has had collapsed points, or take some of it away.
+
+    Points that were rescued are trusted again slowly, and with the body.
+    """
+    before = memory["recovery_time"][()]
+    trust = CONFIDENCE if before > PATIENCE else WARINESS
+    time = before + (dt if collapsed else -trust * dt)
     memory["recovery_time"][...] = min(max(time, 0.0), LONGEST_TIME)
+    if before > 0.0:
+        rescued = memory["degenerate_time"]
+        rescued[memory["collapse_pair"] == 0] -= WARINESS * dt if time > 0.0 else np.inf
+        np.maximum(rescued, 0.0, out=rescued)
 
 
 def is_helpless(memory: Memory) -> bool:

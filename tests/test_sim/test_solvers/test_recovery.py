@@ -7,7 +7,11 @@ from random_scenes import random_scene, run_scene
 from stepping import OneBody
 
 from jellycage import sim
+from jellycage.sim.soft.degeneration_kernels import PATIENCE
+from jellycage.sim.soft.elasticity import follow_degeneration
 from jellycage.sim.solvers.methods import INTEGRATORS
+from jellycage.sim.solvers.newton import Newton
+from jellycage.sim.solvers.recovery import count_time
 from jellycage.sim.solvers.recovery_kernels import unfolded
 
 
@@ -96,6 +100,30 @@ def test_nodes_that_leap_through_each_other_do_not_spin_a_body_up(integrator):
             found.append(np.cross(r, body.mass[:, None] * run.v).sum(axis=0))
     assert (sim.determinants(body, run.x) <= 0.0).sum() > 0
     np.testing.assert_allclose(found[-1], found[0], atol=1e-6 * np.linalg.norm(found[0]))
+
+
+def test_an_element_that_falls_back_is_rescued_at_once():
+    nodes, tets = beam_tets(1, 1, 1)
+    body, flat, dt = sim.SoftBody(sim.Cage(nodes, tets), sim.Corotated(1e4)), nodes.copy(), 0.01
+    flat[:, 2] *= -0.1
+    memory = Newton.start_memory(body)
+    time = memory["degenerate_time"]
+
+    def go(x_from, x_to, steps):
+        for _ in range(steps):
+            count_time(memory, follow_degeneration(body, x_from, x_to, dt, memory), dt)
+            x_from = x_to
+
+    go(nodes, flat, 3)
+    go(flat, nodes, 1)
+    assert (time == 0.0).all()  # one that was no trouble is forgotten
+    go(nodes, flat, 12)
+    go(flat, nodes, 12)
+    assert (memory["collapse_pair"] == 0).all()
+    go(nodes, flat, 1)
+    assert (time > PATIENCE).all()
+    go(flat, nodes, 1000)
+    assert (time == 0.0).all()
 
 
 def test_a_folded_body_on_a_leash_comes_to_rest():
