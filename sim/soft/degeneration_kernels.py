@@ -6,8 +6,8 @@ way back of their own. Points that are still there after PATIENCE are rescued by
 have stable equilibria with inverted elements (a patch that snapped through, a limb wrung by a full turn), in which no
 rotation helps but an energy that rises with lost volume does. That one is flat where an element has SHRUNK to a line or
 a point; there the linear energy in DAPD's frame is the rescuer. Rescuers stiffen the longer it takes, and let go when
-the point is sound again. A point that then falls back is rescued at once: it is what its material is in equilibrium,
-as a co-rotated one of Poisson's ratio 0.48 that is stretched to twice its length.
+the point is sound again. A point that then falls back is rescued at once: something holds it so, or its material does:
+by the linear law a sheet of Poisson's ratio 0.48 that is stretched by 0.6 both ways has a thickness below zero.
 """
 
 from jellycage.sim.materials.laws_kernels import NEEDS_ROTATION
