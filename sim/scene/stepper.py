@@ -219,7 +219,8 @@ class SoftStepper:
         collapsed = 0
         if effort.degenerate:
             kept = state.v.copy()
-            collapsed = recover(body, solver, x_before, state, pins.is_free & ~is_kept, dt)
+            before, load = State(x_before, v_before, {}), integrator.outer_force(attempt.end)
+            collapsed = recover(body, solver, before, state, pins, is_kept, load, dt)
             integrator.disturb(state, state.v - kept, self._degenerate_nodes(state))
         count_time(state.memory, collapsed, dt)
         if self.restitution is not None:

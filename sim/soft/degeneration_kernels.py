@@ -6,7 +6,8 @@ way back of their own. Points that are still there after PATIENCE are rescued by
 have stable equilibria with inverted elements (a patch that snapped through, a limb wrung by a full turn), in which no
 rotation helps but an energy that rises with lost volume does. That one is flat where an element has SHRUNK to a line or
 a point; there the linear energy in DAPD's frame is the rescuer. Rescuers stiffen the longer it takes, and let go when
-the point is sound again.
+the point is sound again. A point that then falls back is rescued at once: something holds it so, or its material does:
+by the linear law a sheet of Poisson's ratio 0.48 that is stretched by 0.6 both ways has a thickness below zero.
 """
 
 from jellycage.sim.materials.laws_kernels import NEEDS_ROTATION
@@ -42,7 +43,8 @@ def degeneration_kernel(corners, gradient):
     def follow_degeneration(x_from, x_to, elements, g, dt, out_pair, out_time, out_rotation):
         """Find the pair of every point that fell below alpha on the way, let go of recovered ones, turn the rest.
 
-        A point whose direction of collapse is undefined keeps its rotation. Returns how many are below alpha.
+        Points that were rescued keep a time below PATIENCE, which `recovery` lets fade. A point whose direction of
+        collapse is undefined keeps its rotation. Returns how many are below alpha.
         """
         points = g.shape[0] // elements.shape[0]
         collapsed = 0
@@ -52,17 +54,22 @@ def degeneration_kernel(corners, gradient):
             det = determinant(f)
             # Sound again: forgotten once the time that it was degenerate has been made up for.
             if det > ALPHA:
+                if out_pair[q] == 0:
+                    continue
+                was_rescued = out_time[q] >= PATIENCE
                 if det > SOUND:
                     out_time[q] -= RELEASE * dt
-                if out_pair[q] == 0 or out_time[q] < PATIENCE:
+                if out_time[q] < PATIENCE:
                     out_pair[q] = 0
-                    out_time[q] = 0.0
+                    out_time[q] = out_time[q] if was_rescued else 0.0
                     continue
             else:
                 collapsed += 1
                 out_time[q] += dt
             # Newly collapsed: which pair of features passed through each other, sec. 4.4.1.
             if out_pair[q] == 0:
+                if out_time[q] > dt:  # was rescued before
+                    out_time[q] += PATIENCE
                 before = gradient(x_from, elements, g, e, q)
                 out_pair[q] = collapse_pair(before, f, g, q, corners)
             pair = out_pair[q] % SHRUNK

@@ -13,9 +13,10 @@ forces that bring them back are no gradients of an energy and lean on its dampin
 Frames: see `prediction_kernels`. What a truncated solve leaves of an error in the momenta of a part that nothing
 touches is mended afterwards by a change of its velocity and spin.
 
-Limitations: angular momentum of parts with collapsed elements is kept as well as implicit Euler keeps it. Steps much
-longer than waves take to cross a body, where none are cut (`impacts`), rebound too little, or too much where it is
-damped so strongly that a blow stops it all at once. A point that slips and then sticks overshoots a little.
+Limitations: angular momentum of parts with collapsed elements that something touches is kept as well as implicit Euler
+keeps it. Steps much longer than waves take to cross a body, where none are cut (`impacts`), rebound too little, or too
+much where it is damped so strongly that a blow stops it all at once. A point that slips and then sticks overshoots a
+little.
 """
 
 import numpy as np
@@ -36,7 +37,7 @@ from jellycage.sim.solvers.prediction_kernels import (
     predict,
 )
 from jellycage.sim.solvers.problem_kernels import Increment
-from jellycage.sim.solvers.recovery import is_helpless
+from jellycage.sim.solvers.recovery import is_helpless, parts_collapsed
 from jellycage.sim.solvers.rigid_motion_kernels import (
     add_rigid_motion,
     keep_momenta,
@@ -181,13 +182,9 @@ class BDF2(ImplicitEuler):
 
     def _is_collapsed(self, memory: Memory):
         """Whether each part has collapsed elements, or a body that had for long must be pulled, shape (parts,)."""
-        body, pair = self.body, memory["collapse_pair"]
-        is_collapsed = np.full(body.part_count, is_helpless(memory))
-        if pair.any():
-            corners = body.elements.corners
-            element = np.flatnonzero(pair) // (len(pair) // len(corners))
-            is_collapsed[body.part[corners[element, 0]]] = True
-        return is_collapsed
+        if is_helpless(memory):
+            return np.ones(self.body.part_count, np.bool_)
+        return parts_collapsed(self.body, memory)
 
     def _start(self, state, prediction):
         x = state.x + prediction.turned if prediction.turned.any() else state.x

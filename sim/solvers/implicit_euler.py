@@ -56,7 +56,7 @@ class ImplicitEuler:
             load, own_force = load + frame_force, own_force + frame_force
         guess = self._guess(pins.is_flying, state.memory["is_touched"], centre, own_force, weight)
         if is_helpless(state.memory):
-            weight, centre = pulled(body, state, weight, centre, load)
+            weight, centre = pulled(body, state, pins.is_flying, weight, centre, load)
         return Increment(
             x=x,
             inertia=self.inertia,

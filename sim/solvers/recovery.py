@@ -4,52 +4,117 @@
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.elasticity import follow_degeneration
 from jellycage.sim.soft.state import Memory, State
 from jellycage.sim.solvers.newton import Newton
+from jellycage.sim.solvers.pin_holding import PinsInStep
 from jellycage.sim.solvers.recovery_kernels import calm, cancel_torque, unfolded
+from jellycage.sim.solvers.rigid_motion_kernels import keep_momenta
 
 PATIENCE = 0.1  # how long a body may have degenerate elements before it is calmed [s]
 CALMING = 0.1  # time in which the velocities of its deformation then fall to 1/e [s]
 PAYING = (
     0.05  # the same, of a debt that is being paid: a shrunk body at rest must be able to grow [s]
 )
+MOST_GAIN = 1.5  # of kinetic energy, to keep momenta: more is asked for by a part that has shrunk
 HELPLESS = 0.5  # after this time its nodes are also pulled to where they belong [s]
-LONGEST_TIME = 1.0  # that is remembered, and when the pull is greatest [s]
+LONGEST_TIME = 1.5  # that is remembered [s]
 CONFIDENCE = 0.5  # how fast a sound body is trusted again, in times of the time that it was not
 WARINESS = 0.05  # the same below PATIENCE: a body that swings through itself again and again is calmed in the end
-PULL = 20.0  # rate of the pull at its greatest [rad/s]
+PULL = 40.0  # how fast the rate of the pull grows [rad/s^2]
+GREATEST_PULL = 20.0  # what it grows to [rad/s]
+# Folded parts that no pin holds are pulled harder: by a share of the rate at which their elements swing.
+FIRST_SHARE = 0.016
+DOUBLING = 0.1  # time in which that grows as much again, until nothing resists [s]
+TOUCHED_SHARE = 1.0  # greatest where something touches the part: more would push it through a press
 
 
-def recover(body: SoftBody, newton: Newton, x_before, state: State, is_free, dt: float) -> int:
+def recover(
+    body: SoftBody, newton: Newton, before: State, state: State, pins: PinsInStep, is_kept, load, dt
+) -> int:
     """New frames for degenerate elements, without the spin and the energy that they would give the body.
 
-    newton has just solved the step of dt [s] from x_before (n, 3) to the state. Returns how many points are collapsed.
+    newton has just solved the step of dt [s] from a state before to this one under loads (n, 3) [N]; is_kept: which
+    parts (c,) have the angular momentum that they should have. Returns how many points are collapsed.
     """
+    is_free = pins.is_free & ~is_kept
     memory, energy = state.memory, newton.elastic_energy
     cancel_torque(
         state.x, newton.solution.elastic_force, body.mass, body.part, is_free, dt, state.v
     )
-    collapsed = follow_degeneration(body, x_before, state.x, dt, memory)
+    is_alone = pins.is_flying & ~is_kept & ~memory["is_touched"] & (body.air_drag == 0.0)
+    if is_alone.any():
+        _keep_momenta(body, before, state, is_alone, load, dt)
+    collapsed = follow_degeneration(body, before.x, state.x, dt, memory)
     newton.evaluate(state.x, [memory])
     # What motion cannot pay at once stays owed.
     debt = max(memory["recovery_debt"][()] + newton.elastic_energy - energy, 0.0)
     is_calmed = memory["recovery_time"] > PATIENCE
     fraction = 1.0 - np.exp(-2.0 * dt / CALMING) if is_calmed else 0.0
     most = 1.0 - np.exp(-2.0 * dt / PAYING)
-    memory["recovery_debt"][...] = calm(
-        state.x, body.mass, body.part, len(is_free), fraction, most, debt, state.v
-    )
+    debt = calm(state.x, body.mass, body.part, len(is_free), fraction, most, debt, state.v)
+    if debt > 0.0 and not pins.is_free.all():
+        debt = _pay(body, pins, most, debt, state.v)
+    memory["recovery_debt"][...] = debt
     return collapsed
 
 
+def _keep_momenta(body: SoftBody, before: State, state: State, is_alone, load, dt: float) -> None:
+    """Give the parts (c,) that nothing touches the momenta that loads (n, 3) [N] leave them.
+
+    A step of implicit Euler changes angular momentum by dt sum of m v_before x v: nodes that turn round in it spin the
+    part up. One that shrank to nearly nothing has no room for what it had, and is left as it is.
+    """
+    mass, part, count = body.mass, body.part, body.part_count
+    v = state.v.copy()
+    keep_momenta(before.x, before.v, state.x, load, mass, part, is_alone, body.mass_damping, dt, v)
+    then, now, kept = (
+        np.bincount(part, mass * (motion * motion).sum(axis=1), count)
+        for motion in (before.v, state.v, v)
+    )
+    is_mended = (kept <= MOST_GAIN * np.maximum(then, now))[part]
+    state.v[is_mended] = v[is_mended]
+
+
+def _pay(body: SoftBody, pins: PinsInStep, most: float, debt: float, out_v) -> float:
+    """Take a debt [J] from all motion of parts on hard pins against those, at most a fraction of its energy.
+
+    On a leash, motion as a whole is vibration too, and none of its momenta is kept. Returns what is still owed.
+    """
+    is_led = pins.projection.fixed.reshape(-1, 3).any(axis=1)
+    is_led[pins.projection.basis_dof // 3] = True
+    led = np.flatnonzero(is_led)
+    lead = np.zeros((body.part_count, 3))
+    np.add.at(lead, body.part[led], body.mass[led, None] * out_v[led])
+    held = np.bincount(body.part[led], body.mass[led], body.part_count)
+    lead /= np.where(held > 0.0, held, 1.0)[:, None]
+    rows = np.flatnonzero(~pins.is_free[body.part] & ~is_led)
+    lead = lead[body.part[rows]]
+    motion = out_v[rows] - lead
+    kinetic = 0.5 * float(body.mass[rows] @ (motion * motion).sum(axis=1))
+    if kinetic <= 0.0:
+        return debt
+    paid = min(debt, most * kinetic)
+    out_v[rows] = lead + np.sqrt(1.0 - paid / kinetic) * motion
+    return debt - paid
+
+
 def count_time(memory: Memory, collapsed: int, dt: float) -> None:
-    """Add a step of dt [s] to the time that a body has had collapsed points, or take some of it away."""
-    trust = CONFIDENCE if memory["recovery_time"] > PATIENCE else WARINESS
-    time = memory["recovery_time"] + (dt if collapsed else -trust * dt)
+    """Add a step of dt [s] to the time that a body has had collapsed points, or take some of it away.
+
+    Points that were rescued are trusted again slowly, and with the body.
+    """
+    before = memory["recovery_time"][()]
+    trust = CONFIDENCE if before > PATIENCE else WARINESS
+    time = before + (dt if collapsed else -trust * dt)
     memory["recovery_time"][...] = min(max(time, 0.0), LONGEST_TIME)
+    if before > 0.0:
+        rescued = memory["degenerate_time"]
+        rescued[memory["collapse_pair"] == 0] -= WARINESS * dt if time > 0.0 else np.inf
+        np.maximum(rescued, 0.0, out=rescued)
 
 
 def is_helpless(memory: Memory) -> bool:
@@ -57,12 +122,31 @@ def is_helpless(memory: Memory) -> bool:
     return memory["recovery_time"] > HELPLESS
 
 
-def pulled(body: SoftBody, state: State, weight, centre, load):
-    """Wells (weight, centre) with a pull to the unfolded shape, where the body would be without elasticity."""
-    rate = PULL * (state.memory["recovery_time"] - HELPLESS) / (LONGEST_TIME - HELPLESS)
+def pulled(body: SoftBody, state: State, is_flying, weight, centre, load):
+    """Wells (weight, centre) with a pull to the unfolded shape, where the body would be without elasticity.
+
+    is_flying: whether no pin holds each part; only those are pulled harder and harder while they are folded.
+    """
+    time = state.memory["recovery_time"] - HELPLESS
+    rate = np.full(body.part_count, min(PULL * time, GREATEST_PULL))
+    is_folded = is_flying & parts_collapsed(body, state.memory)
+    own = np.sqrt(body.stiffness_scale.sum() / body.mass.sum())
+    share = np.full(body.part_count, FIRST_SHARE * (2.0 ** (time / DOUBLING) - 1.0))
+    share[state.memory["is_touched"]] = min(share[0], TOUCHED_SHARE)
+    rate[is_folded] += own * share[is_folded]
     free = state.x + centre + load / weight[:, None]
     goals = unfolded(free, body.elements.nodes, body.mass, body.part, body.part_count)
-    pull = body.mass * rate * rate
+    pull = body.mass * (rate * rate)[body.part]
     both = weight + pull
     moved = (weight[:, None] * centre + pull[:, None] * (goals - state.x)) / both[:, None]
     return both, moved
+
+
+def parts_collapsed(body: SoftBody, memory: Memory) -> NDArray[np.bool_]:
+    """Whether each part of a body has collapsed elements, shape (parts,)."""
+    pair, corners = memory["collapse_pair"], body.elements.corners
+    is_collapsed = np.zeros(body.part_count, np.bool_)
+    if pair.any():
+        element = np.flatnonzero(pair) // (len(pair) // len(corners))
+        is_collapsed[body.part[corners[element, 0]]] = True
+    return is_collapsed

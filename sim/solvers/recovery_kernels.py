@@ -4,7 +4,8 @@ Their forces belong to a frame that is not that of their deformation and that ch
 net torque and are not conservative (thesis on interactive co-rotational FEM, sec. 4.4.6). The thesis leaves both to
 the damping of implicit Euler; at short time steps that is not enough. Here the torque is cancelled, and the energy
 that a change of frames brings in is taken from the velocities. A body that keeps turning elements inside out is calmed
-as well: no material can store what it does. One that cannot help itself is pulled to its unfolded shape.
+as well: no material can store what it does. One that cannot help itself is pulled to its unfolded shape, in the end
+harder than its elements resist: among stiff neighbours a fold is an equilibrium, into which rescued elements fall back.
 """
 
 import math
@@ -22,6 +23,9 @@ from jellycage.sim.solvers.rigid_motion_kernels import (
 from jellycage.toolkit.compile_kernels import njit
 
 COLLAPSED = 0.9  # a body whose least stretch as a whole is below this is pulled to its rest size
+TORN = (
+    2.5  # and one whose greatest is above this: scattered nodes must not be pulled apart for good
+)
 
 
 @njit
@@ -64,7 +68,7 @@ def calm(x, mass, part, count, fraction, most, debt, out_v):
 def unfolded(x, rest, mass, part, count):
     """Where the nodes would be if each part were only moved, turned and stretched as a whole, shape (n, 3) [m].
 
-    The affine motion of the rest shape that is nearest to x (n, 3), or the rigid one if that lets a direction collapse.
+    The affine motion of the rest shape that is nearest to x (n, 3), or the rigid one if that collapses or tears it.
     Pulling every node there by its mass changes neither momentum nor angular momentum (Mueller, Heidelberger,
     Teschner, Gross 2005, "Meshless deformations based on shape matching", doi:10.1145/1073204.1073216).
     """
@@ -97,7 +101,7 @@ def unfolded(x, rest, mass, part, count):
             )
         f = fit[c]
         _, stretch, _ = svd((f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8]))
-        if not stretch[2] > COLLAPSED:
+        if not (stretch[2] > COLLAPSED and stretch[0] < TORN):
             r, _, _, _, _ = svd_rotation((b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8]))
             for k in range(9):
                 fit[c, k] = r[k]

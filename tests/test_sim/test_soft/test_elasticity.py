@@ -425,7 +425,9 @@ def test_a_point_is_rescued_after_patience_and_released_when_sound(kind):
     )
     assert followed(down) == (4, pytest.approx(7.0))
     assert followed(sound, 8) == (4, pytest.approx(7.0 - 8 * RELEASE))
-    assert followed(sound, 3) == (0, 0.0), "the time above its patience is over"
+    left = 4.5  # PATIENCE, at which it was let go
+    assert followed(sound, 3) == (0, pytest.approx(left)), "the time above its patience is over"
+    assert followed(down) == (4, pytest.approx(left + 1.0 + 4.5)), "what falls back has none left"
 
 
 def test_a_point_that_shrank_is_told_from_one_that_was_flattened():

@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 from beams import beam_tets
+from random_scenes import random_scene, run_scene
 from stepping import OneBody
 
 from jellycage import sim
+from jellycage.sim.soft.degeneration_kernels import PATIENCE
+from jellycage.sim.soft.elasticity import follow_degeneration
+from jellycage.sim.solvers.methods import INTEGRATORS
+from jellycage.sim.solvers.newton import Newton
+from jellycage.sim.solvers.recovery import count_time
 from jellycage.sim.solvers.recovery_kernels import unfolded
 
 
@@ -46,6 +52,12 @@ def test_a_collapsed_body_is_to_have_its_rest_shape(rest, kept):
     np.testing.assert_allclose(distance, expected, atol=1e-9)
 
 
+def test_a_torn_body_is_to_have_its_rest_shape(rest):
+    """What scatters its nodes must not be pulled to a shape as large as that, by a pull that nothing resists."""
+    found = unfolded(4.0 * rest, rest, masses(len(rest)), np.zeros(len(rest), np.int64), 1)
+    np.testing.assert_allclose(np.ptp(found, axis=0), np.ptp(rest, axis=0), atol=1e-9)
+
+
 def test_every_part_is_unfolded_on_its_own(rest):
     mass = masses(len(rest))
     x = rest + np.random.default_rng(1).normal(scale=0.3, size=rest.shape)
@@ -67,3 +79,59 @@ def test_a_sound_body_is_never_pulled():
     for _ in range(50):
         run.step()
         assert run.memory["recovery_time"] == 0.0
+
+
+@pytest.mark.parametrize("seed", [20053, 20076])
+def test_a_folded_body_stiffer_than_a_gentle_pull_is_opened(seed):
+    """Rescued elements fall back into a fold that neighbours hold: only a pull stronger than those opens it."""
+    assert run_scene(seed).inverted == 0
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_nodes_that_leap_through_each_other_do_not_spin_a_body_up(integrator):
+    """Angular momentum of a body in the void, from just after the leap, while a third of it is inside out."""
+    body, gravity, dt, _, _ = random_scene(20344)
+    run = OneBody(body, dt, sim.SolverSettings(integrator=integrator), gravity=gravity)
+    found = []
+    while run.time < 0.2:
+        run.step()
+        if run.time > body.loads[0].time + dt:
+            r = run.x - body.mass @ run.x / body.mass.sum()
+            found.append(np.cross(r, body.mass[:, None] * run.v).sum(axis=0))
+    assert (sim.determinants(body, run.x) <= 0.0).sum() > 0
+    np.testing.assert_allclose(found[-1], found[0], atol=1e-6 * np.linalg.norm(found[0]))
+
+
+def test_an_element_that_falls_back_is_rescued_at_once():
+    nodes, tets = beam_tets(1, 1, 1)
+    body, flat, dt = sim.SoftBody(sim.Cage(nodes, tets), sim.Corotated(1e4)), nodes.copy(), 0.01
+    flat[:, 2] *= -0.1
+    memory = Newton.start_memory(body)
+    time = memory["degenerate_time"]
+
+    def go(x_from, x_to, steps):
+        for _ in range(steps):
+            count_time(memory, follow_degeneration(body, x_from, x_to, dt, memory), dt)
+            x_from = x_to
+
+    go(nodes, flat, 3)
+    go(flat, nodes, 1)
+    assert (time == 0.0).all()  # one that was no trouble is forgotten
+    go(nodes, flat, 12)
+    go(flat, nodes, 12)
+    assert (memory["collapse_pair"] == 0).all()
+    go(nodes, flat, 1)
+    assert (time > PATIENCE).all()
+    go(flat, nodes, 1000)
+    assert (time == 0.0).all()
+
+
+def test_a_folded_body_on_a_leash_comes_to_rest():
+    """Frames of its elements give energy: swinging on its pins it must pay for that, or it swings for ever."""
+    body, gravity, dt, end, _ = random_scene(20147)
+    run, energy = OneBody(body, dt, gravity=gravity), []
+    while run.time < end + 1.0:
+        run.step()
+        kinetic = 0.5 * float(body.mass @ (run.v**2).sum(axis=1))
+        energy.append(kinetic + run.stepper.elastic_energy(0))
+    assert energy[-1] < 0.1 * max(energy)
