@@ -105,11 +105,13 @@ def _pay(body: SoftBody, pins: PinsInStep, most: float, debt: float, out_v) -> f
 def count_time(memory: Memory, collapsed: int, dt: float) -> None:
     """Add a step of dt [s] to the time that a body has had collapsed points, or take some of it away.
 
-    Points that were rescued are trusted again slowly, and with the body.
+    A body whose points are still being rescued is not trusted again yet, or it would fall back for ever; points that
+    were rescued are trusted slowly, and with the body.
     """
     before = memory["recovery_time"][()]
     trust = CONFIDENCE if before > PATIENCE else WARINESS
-    time = before + (dt if collapsed else -trust * dt)
+    is_rescued = bool(memory["collapse_pair"].any())
+    time = before + (dt if collapsed else 0.0 if is_rescued else -trust * dt)
     memory["recovery_time"][...] = min(max(time, 0.0), LONGEST_TIME)
     if before > 0.0:
         rescued = memory["degenerate_time"]
