@@ -269,7 +269,7 @@ class Report:
     """Lines of the closing table, and notes printed as they come."""
 
     def __init__(self):
-        self.lines = []
+        self.lines, self.started = [], time.perf_counter()
 
     def line(self, claim, measured, holds):
         self.lines.append((claim, measured, bool(holds)))
@@ -279,17 +279,31 @@ class Report:
         for sentence in sentences:
             print(f"        {sentence}", flush=True)
 
+    def close(self):
+        """Print the table and end the script: with 1 if a line is broken."""
+        print(f"\n{'claim':52s} measured")
+        for claim, measured, holds in self.lines:
+            print(f"{'' if holds else '*** '}{claim:52s} {measured}")
+        broken = sum(not holds for *_, holds in self.lines)
+        seconds = time.perf_counter() - self.started
+        print(f"{len(self.lines) - broken} hold, {broken} broken, {seconds:.0f} s")
+        sys.exit(broken > 0)
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+
+def given_folder(parser):
+    """The folder of meshes that the command line names, once it is known to hold some."""
     parser.add_argument("--meshes", type=Path, default=ROOT / "sample_meshes")
     folder = parser.parse_args().meshes.expanduser()
-    files = mesh_files(folder)
-    if not files:
+    if not mesh_files(folder):
         parser.error(
             f"no meshes in {folder}: name a folder with .obj, .ply, .stl, .off or .glb files"
         )
-    out, started = Report(), time.perf_counter()
+    return folder
+
+
+def main():
+    folder, out = given_folder(argparse.ArgumentParser(description=__doc__)), Report()
+    files = mesh_files(folder)
     verify_bounding(files, out)
     verify_horse(files, out)
     verify_limbs(folder, out)
@@ -300,13 +314,8 @@ def main():
     verify_round_trip(files, out)
     for claim, measured, holds in bad_mesh_rows(folder):
         out.line(claim, measured, holds)
-    print(f"\n{'claim':52s} measured")
-    for claim, measured, holds in out.lines:
-        print(f"{'' if holds else '*** '}{claim:52s} {measured}")
-    broken = sum(not holds for *_, holds in out.lines)
-    print(f"{len(out.lines) - broken} hold, {broken} broken, {time.perf_counter() - started:.0f} s")
-    return 1 if broken else 0
+    out.close()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -191,16 +191,13 @@ def verify_demo(out):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.parse_args()
-    out, started = Report(), time.perf_counter()
+    out = Report()
     verify_demo(out)
     verify_friction(out)
     verify_thin_box(out)
     verify_sizes(out)
     verify_beam(out)
-    broken = sum(not holds for _, _, holds in out.lines)
-    seconds = time.perf_counter() - started
-    print(f"\n{len(out.lines) - broken} hold, {broken} broken, {seconds:.0f} s")
-    sys.exit(1 if broken else 0)
+    out.close()
 
 
 if __name__ == "__main__":

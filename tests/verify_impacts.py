@@ -2,12 +2,12 @@
 
     python tests/verify_impacts.py [--meshes DIR]
 
-A bounce is compared with the converged run of the same cage: the same integrator in steps of 1/32 of those at preview.
+A bounce is compared with the converged run of the same cage: the same integrator in steps of 1/32 of those at preview,
+and of 1/128 for bodies so soft that a blow crushes them, which 1/32 does not settle.
 """
 
 import argparse
 import sys
-import time
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT / "tests")]
 
 from contact_scenes import block, centre  # noqa: E402
 from stepping import OneBody  # noqa: E402
-from verify import Report, mesh_files  # noqa: E402
+from verify import Report, given_folder, mesh_files  # noqa: E402
 
 from jellycage import sim, toolkit  # noqa: E402
 from jellycage.sim.soft.presets import (  # noqa: E402
@@ -32,7 +32,8 @@ from jellycage.sim.soft.presets import (  # noqa: E402
 G, FPS = 9.81, 24.0
 GRAVITY = (0.0, 0.0, -G)
 HEIGHTS = (0.3, 1.0, 3.0)
-REFINED = 32  # steps of a converged run to one at preview
+REFINED, REFINED_SOFT = 32, 128  # steps of a converged run to one at preview
+CRUSHED = 3e4  # [Pa] below which a body of a metre is crushed by a fall
 MODULI = (1e4, 1e5, 1e6, 1e7)
 
 
@@ -87,9 +88,11 @@ def first_bounce(heights, speeds):
 
 def verify_bounces(out):
     """First bounces at the steps of each quality against converged ones."""
-    finest = REFINED * substeps_for(FPS, 1.0, GRAVITY, QUALITIES["preview"])
+    coarsest = substeps_for(FPS, 1.0, GRAVITY, QUALITIES["preview"])
     for shape in ("ball", "cube"):
         for name, material in materials().items():
+            is_soft = material[0].young_modulus < CRUSHED
+            finest = coarsest * (REFINED_SOFT if is_soft else REFINED)
             worst = {quality: (0.0, "") for quality in QUALITIES}
             for height in HEIGHTS:
                 heights, speeds = drop(shape, material, height, finest, 4)
@@ -188,20 +191,12 @@ def verify_depths(files, out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--meshes", type=Path, default=ROOT / "sample_meshes")
-    files = mesh_files(parser.parse_args().meshes.expanduser())
-    if not files:
-        parser.error("no meshes there: name a folder with .obj, .ply, .stl, .off or .glb files")
-    out, started = Report(), time.perf_counter()
+    files, out = mesh_files(given_folder(parser)), Report()
     verify_friction(out)
     verify_restitution(out)
     verify_bounces(out)
     verify_depths(files, out)
-    broken = sum(not holds for *_, holds in out.lines)
-    print(
-        f"\n{len(out.lines) - broken} hold, {broken} broken, {time.perf_counter() - started:.0f} s"
-    )
-    sys.exit(broken > 0)
+    out.close()
 
 
 if __name__ == "__main__":

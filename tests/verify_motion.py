@@ -23,7 +23,7 @@ from led_meshes import chosen_vertices, dancer  # noqa: E402
 from shapes import ball, box  # noqa: E402
 from stepping import OneBody  # noqa: E402
 from test_bdf2 import momenta, turn_between  # noqa: E402
-from verify import Report, mesh_files  # noqa: E402
+from verify import Report, given_folder, mesh_files  # noqa: E402
 
 from jellycage import sim, toolkit  # noqa: E402
 from jellycage.sim.soft.presets import (  # noqa: E402
@@ -250,20 +250,12 @@ def verify_crushes(out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--meshes", type=Path, default=ROOT / "sample_meshes")
-    files = mesh_files(parser.parse_args().meshes.expanduser())
-    if not files:
-        parser.error("no meshes there: name a folder with .obj, .ply, .stl, .off or .glb files")
-    out, started = Report(), time.perf_counter()
+    files, out = mesh_files(given_folder(parser)), Report()
     verify_spins(out)
     verify_sags(files, out)
     verify_crushes(out)
     verify_pins(files, out)
-    broken = sum(not holds for *_, holds in out.lines)
-    print(
-        f"\n{len(out.lines) - broken} hold, {broken} broken, {time.perf_counter() - started:.0f} s"
-    )
-    sys.exit(broken > 0)
+    out.close()
 
 
 if __name__ == "__main__":

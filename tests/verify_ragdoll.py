@@ -5,7 +5,6 @@ benchmarks/chain_peers.py, Blender in `make test-blender`.
 """
 
 import sys
-import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -138,15 +137,11 @@ def verify_drops(out):
 
 
 def main():
-    out, started = Report(), time.perf_counter()
+    out = Report()
     verify_rods(out)
     verify_tests(out)
     verify_drops(out)
-    broken = sum(not holds for _, _, holds in out.lines)
-    print(
-        f"\n{len(out.lines) - broken} hold, {broken} broken, {time.perf_counter() - started:.0f} s"
-    )
-    sys.exit(1 if broken else 0)
+    out.close()
 
 
 if __name__ == "__main__":
