@@ -33,6 +33,7 @@ G, FPS = 9.81, 24.0
 GRAVITY = (0.0, 0.0, -G)
 HEIGHTS = (0.3, 1.0, 3.0)
 REFINED, REFINED_SOFT = 32, 128  # steps of a converged run to one at preview
+SETTLING = 4.0  # [s] after which jelly has come to rest
 CRUSHED = 3e4  # [Pa] below which a body of a metre is crushed by a fall
 MODULI = (1e4, 1e5, 1e6, 1e7)
 
@@ -177,7 +178,7 @@ def verify_depths(files, out):
             steps = substeps_for(FPS, body.size, GRAVITY, quality)
             stepper = sim.Stepper(scene, fps=FPS, substeps=steps)
             state, depths = stepper.start(), []
-            for _ in range(int((2.0 + 4.0 * np.sqrt(height / G)) * FPS)):
+            for _ in range(int((SETTLING + 4.0 * np.sqrt(height / G)) * FPS)):
                 stepper.step(state)
                 surface = body.surface(state.soft[0].x)
                 depths.append((low - height - surface[:, 2].min()) / body.size)

@@ -5,8 +5,9 @@ eigenvalues set to zero; but, unless "projected" is asked for, by their size at 
 swollen to a half or twice of what they were (Chen, Liu, Levin, Zheng, Jacobson 2024, "Stabler Neo-Hookean Simulation:
 Absolute Eigenvalue Filtering for Projected Newton", arXiv:2406.05928). They are large there. With no stiffness in their
 place Newton's steps overshoot so far that the line search leaves next to nothing of them, for the whole body. Nearer to
-rest zero arrives sooner. Co-rotated
-bodies have three, which differ in the three twist modes R^T dF = -(R^T dF)^T only, whose exact eigenvalues are
+rest zero arrives sooner.
+
+Co-rotated bodies have three, which differ in the three twist modes R^T dF = -(R^T dF)^T only, whose exact eigenvalues are
 2 mu - 2 (2 mu - lambda tr e) / (s_i + s_j):
 - "hybrid": 2 mu c with c = mean |e_ii|, eqs. (3.22)-(3.23) of the thesis on interactive co-rotational FEM;
 - "twist": 2 mu c with c from the exact eigenvalue at the mean stretch, no less than zero. The same cost, and half the

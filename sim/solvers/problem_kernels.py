@@ -3,7 +3,7 @@
     E(u) = sum_i w_i/2 |u_i - c_i|^2 - f.u + Psi(x + u) + b/2 (u - s).K (u - s) + springs + contacts
 
 Inertia, mass damping, air drag and wind are wells (w_i, c_i) at the rows, gravity and loads are f, Psi is elastic, b K
-is the Rayleigh stiffness damping with the stiffness of the step's start, s a displacement that is not damped; springs
+is the Rayleigh stiffness damping with the stiffness where the solve starts, s a displacement that is not damped; springs
 are soft pins; contacts add what `contact.response_kernels` says. Its minimum is an implicit step (thesis on interactive
 co-rotational FEM, eqs. 3.1-3.5 in displacement form), or with no wells the static equilibrium.
 
