@@ -260,3 +260,21 @@ def solve_symmetric(a, x, y, z):
         (c01 * x + c11 * y + c12 * z) / det,
         (c02 * x + c12 * y + c22 * z) / det,
     )
+
+
+@njit_called
+def solve_within(p, a, x, y, z):
+    """(p a p)^-1 p (x, y, z) in the space that p projects on, both symmetric as in `solve_symmetric`."""
+    whole = (p[0], p[3], p[4], p[3], p[1], p[5], p[4], p[5], p[2])
+    inner = product(product(whole, (a[0], a[3], a[4], a[3], a[1], a[5], a[4], a[5], a[2])), whole)
+    size = (a[0] + a[1] + a[2]) / 3.0
+    filled = (
+        inner[0] + size * (1.0 - p[0]),
+        inner[4] + size * (1.0 - p[1]),
+        inner[8] + size * (1.0 - p[2]),
+        inner[1] - size * p[3],
+        inner[2] - size * p[4],
+        inner[5] - size * p[5],
+    )
+    x, y, z = times(whole, x, y, z)
+    return solve_symmetric(filled, x, y, z)

@@ -7,8 +7,8 @@ Absolute Eigenvalue Filtering for Projected Newton", arXiv:2406.05928). They are
 place Newton's steps overshoot so far that the line search leaves next to nothing of them, for the whole body. Nearer to
 rest zero arrives sooner.
 
-Co-rotated bodies have three, which differ in the three twist modes R^T dF = -(R^T dF)^T only, whose exact eigenvalues are
-2 mu - 2 (2 mu - lambda tr e) / (s_i + s_j):
+Co-rotated bodies have three, which differ in the three twist modes R^T dF = -(R^T dF)^T only, whose exact eigenvalues
+are 2 mu - 2 (2 mu - lambda tr e) / (s_i + s_j):
 - "hybrid": 2 mu c with c = mean |e_ii|, eqs. (3.22)-(3.23) of the thesis on interactive co-rotational FEM;
 - "twist": 2 mu c with c from the exact eigenvalue at the mean stretch, no less than zero. The same cost, and half the
   error of a single Newton step on the cantilever of benchmarks/dynamics.py, since bending compresses as much as it

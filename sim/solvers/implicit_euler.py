@@ -68,7 +68,7 @@ class ImplicitEuler:
             guess=guess,
             ahead=self._ahead(prediction),
             moved=pins.moved,
-            is_free=pins.is_free,
+            sliding=pins.sliding,
             springs=pins.springs,
             projection=pins.projection,
         )

@@ -19,7 +19,7 @@ def joined_increments(increments: Sequence[Increment], system: System) -> Increm
     arrays = columns._asdict() | {name: _filled(increments, name) for name in ("moved", "ahead")}
     joined = (
         *("x", "inertia", "weight", "centre", "load"),
-        *("damping", "drift", "guess", "ahead", "is_free", "moved"),
+        *("damping", "drift", "guess", "ahead", "sliding", "moved"),
     )
     return Increment(
         **{name: np.concatenate(arrays[name]) for name in joined},

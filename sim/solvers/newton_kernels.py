@@ -15,7 +15,7 @@ from jellycage.sim.contact.response_kernels import (
     stabilise_positions,
     update_active_set,
 )
-from jellycage.sim.maths.matrix3_kernels import solve_symmetric
+from jellycage.sim.maths.matrix3_kernels import solve_within
 from jellycage.sim.soft.constraints_kernels import project
 from jellycage.sim.solvers.coarse_space_kernels import turn_groups
 from jellycage.sim.solvers.conjugate_gradients_kernels import (
@@ -108,7 +108,7 @@ def reach_pins(problem, is_damped):
 
 @njit_inside
 def balance_parts(problem):
-    """Shift every part without hard pins as a whole until wells, forces, springs and contacts on it balance.
+    """Shift every part as a whole, as its hard pins allow, until wells, forces, springs and contacts on it balance.
 
     Elastic forces cancel within a part, so a truncated solve leaves an error in the momentum that one shift mends.
     Parts that a contact joins to others are left as they were solved.
@@ -116,11 +116,11 @@ def balance_parts(problem):
     increment, contacts = problem.increment, problem.contacts
     springs = increment.springs
     part, sums, out_u = problem.part, problem.scratch.part_sums, problem.solution.u
-    weight, load, centre, is_free = (
+    weight, load, centre, sliding = (
         increment.weight,
         increment.load,
         increment.centre,
-        increment.is_free,
+        increment.sliding,
     )
     # Force, then stiffness (00, 11, 22, 01, 02, 12), then whether it is joined to another, of each part.
     clear(sums)
@@ -162,12 +162,12 @@ def balance_parts(problem):
             for m in range(6):
                 sums[c, 3 + m] += b[m]
     for c in range(sums.shape[0]):
-        sums[c, 0], sums[c, 1], sums[c, 2] = solve_symmetric(
-            sums[c, 3:9], sums[c, 0], sums[c, 1], sums[c, 2]
+        sums[c, 0], sums[c, 1], sums[c, 2] = solve_within(
+            sliding[c], sums[c, 3:9], sums[c, 0], sums[c, 1], sums[c, 2]
         )
     for i in range(out_u.shape[0]):
         c = part[i]
-        if is_free[c] and sums[c, 9] == 0.0:
+        if sums[c, 9] == 0.0:
             for k in range(3):
                 out_u[i, k] += sums[c, k]
 

@@ -32,6 +32,9 @@ NOT_MOVED = np.zeros((0, 3))
 ARRIVED = 1e-14  # distance to a hard pin's target, relative to the body, that is not worth a move
 FASTEST_LED = 0.1  # sizes per step that a target is led: more is a jump
 FASTEST_PULL = 40.0  # sizes per second that a soft pin may ask for: one that is left far behind must not fling the body
+NOT_BLOCKED = (
+    1e-9  # sum of squared cosines with the directions that pins hold: a part may slide there
+)
 HARDNESS = 100.0  # of the springs of hard pins together, in what their nodes feel of inertia and elasticity
 
 
@@ -49,6 +52,8 @@ class PinsInStep:
     """Whether no node of each part of the body is held exactly."""
     is_flying: NDArray[np.bool_]
     """Whether it is held by no pin at all."""
+    sliding: NDArray[np.float64]
+    """Projector on the translations that hard pins leave it, (00, 11, 22, 01, 02, 12), shape (parts, 6)."""
 
 
 class PinTracker:
@@ -68,11 +73,14 @@ class PinTracker:
         width = max((pin.points.nodes.shape[1] for pin in pins), default=1)
         self.nodes, self.weights = np.zeros((0, width), np.int32), np.zeros((0, width))
         self.blocked, self.mass, self.row_point = np.zeros((0, 6)), np.zeros(0), np.zeros(0, int)
+        self.row_normal = np.zeros((0, 3))
         for pin in pins:
             points, directions = pin.points, pin.directions
             pad = ((0, 0), (0, width - points.nodes.shape[1]))
             own = len(self.nodes) + np.arange(len(points))
             self.row_point = np.append(self.row_point, np.repeat(own, len(directions)))
+            normals = np.tile(directions, (len(points), 1))
+            self.row_normal = np.append(self.row_normal, normals, axis=0)
             self.nodes = np.append(self.nodes, np.pad(points.nodes, pad, mode="edge"), axis=0)
             self.weights = np.append(self.weights, np.pad(points.weights, pad), axis=0)
             self.blocked = np.append(self.blocked, _blocked(pin), axis=0)
@@ -134,6 +142,7 @@ class PinTracker:
             NO_SPRINGS,
             is_free=self._without(is_exact),
             is_flying=self._without(strength > 0.0),
+            sliding=self._sliding(),
         )
 
     def _without(self, points):
@@ -142,6 +151,18 @@ class PinTracker:
         nodes, weights = self.nodes[points], self.weights[points]
         result[self.body.part[nodes[weights != 0.0]]] = False
         return result
+
+    def _sliding(self):
+        """`PinsInStep.sliding`, of the rows that are held exactly."""
+        normal, point = self.row_normal[self.is_row_exact], self.row_point[self.is_row_exact]
+        blocked = np.zeros((self.body.part_count, 3, 3))
+        outer = normal[:, :, None] * normal[:, None, :]
+        np.add.at(blocked, self.body.part[self.nodes[point, 0]], outer)
+        values, vectors = np.linalg.eigh(blocked)
+        free = np.where(values < NOT_BLOCKED * np.maximum(values[:, 2:], 1.0), 1.0, 0.0)
+        projector = np.einsum("cik,ck,cjk->cij", vectors, free, vectors)
+        projector[free.all(axis=1)] = np.eye(3)
+        return np.ascontiguousarray(projector[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
 
     def _moved(self, x):
         if not len(self.rows):

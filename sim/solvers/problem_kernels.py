@@ -3,9 +3,9 @@
     E(u) = sum_i w_i/2 |u_i - c_i|^2 - f.u + Psi(x + u) + b/2 (u - s).K (u - s) + springs + contacts
 
 Inertia, mass damping, air drag and wind are wells (w_i, c_i) at the rows, gravity and loads are f, Psi is elastic, b K
-is the Rayleigh stiffness damping with the stiffness where the solve starts, s a displacement that is not damped; springs
-are soft pins; contacts add what `contact.response_kernels` says. Its minimum is an implicit step (thesis on interactive
-co-rotational FEM, eqs. 3.1-3.5 in displacement form), or with no wells the static equilibrium.
+is the Rayleigh stiffness damping with the stiffness where the solve starts, s a displacement that is not damped;
+springs are soft pins; contacts add what `contact.response_kernels` says. Its minimum is an implicit step (thesis on
+interactive co-rotational FEM, eqs. 3.1-3.5 in displacement form), or with no wells the static equilibrium.
 
 Degenerate elements keep the rotation that DAPD gave them at the step's start, so their energy is quadratic during the
 step and its gradient is DAPD's approximate stress (sec. 4.4.6): E is a true function, and a line search on it is sound.
@@ -62,8 +62,8 @@ class Increment(NamedTuple):
     """Where the step is foreseen to end [m], shape (n, 3), without rows if that is not known."""
     moved: np.ndarray
     """Displacement that takes the hard pins to their targets [m], shape (n, 3), without rows if they are there."""
-    is_free: np.ndarray
-    """Whether each part is held by no hard pin, shape (parts,)."""
+    sliding: np.ndarray
+    """Projector on the translations that hard pins leave each part, (00, 11, 22, 01, 02, 12), shape (parts, 6)."""
     springs: Springs
     """Soft pins."""
     projection: Projection
@@ -164,7 +164,7 @@ def referred_increment(i):
         i.guess,
         i.ahead,
         i.moved,
-        i.is_free,
+        i.sliding,
         refer_springs(*i.springs),
         refer_projection(*i.projection),
     )

@@ -214,7 +214,7 @@ def static_increment(state: State, load, pins: PinsInStep) -> Increment:
         guess=none,
         ahead=NOT_MOVED,
         moved=pins.moved,
-        is_free=pins.is_free,
+        sliding=pins.sliding,
         springs=pins.springs,
         projection=pins.projection,
     )

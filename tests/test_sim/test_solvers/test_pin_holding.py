@@ -320,3 +320,18 @@ def test_a_soft_pin_that_is_left_far_behind_flings_nothing(kind, strength):
         fastest = max(fastest, np.abs(body.mass @ run.v).max() / body.mass.sum())
     assert fastest < 1.2 * FASTEST_PULL * body.size
     assert np.abs(pin.points.positions(run.x)[:, 0] - jump[0]).max() < 0.1
+
+
+def test_a_body_on_a_rail_keeps_its_momentum_along_it(kind):
+    """However violently it swells, and however early its solves end."""
+    cage, along = beam(kind), SLANTED / np.linalg.norm(SLANTED)
+    nodes = cage.nodes
+    flat = nodes * [1.0, 0.3, 0.3]
+    pin = sim.Pin(
+        sim.node_points([0, 7, 20]), sim.node_points([0, 7, 20]).positions(flat), along=along
+    )
+    law = sim.NeoHookean(1e8, 0.3, 300.0)
+    body = sim.SoftBody(cage, law, pins=[pin], start=flat, velocity=3.0 * along)
+    settings = sim.SolverSettings(newton_iterations=1)
+    for run in steps(body, 20, 0.01, settings=settings, gravity=(0.0, 0.0, 0.0)):
+        assert body.mass @ run.v @ along / body.mass.sum() == pytest.approx(3.0, abs=1e-6)
