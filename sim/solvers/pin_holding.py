@@ -31,7 +31,6 @@ from jellycage.sim.solvers.springs_kernels import NO_SPRINGS, Springs
 NOT_MOVED = np.zeros((0, 3))
 ARRIVED = 1e-14  # distance to a hard pin's target, relative to the body, that is not worth a move
 FASTEST_LED = 0.1  # sizes per step that a target is led: more is a jump
-FASTEST_PULL = 40.0  # sizes per second that a soft pin may ask for: one that is left far behind must not fling the body
 NOT_BLOCKED = (
     1e-9  # sum of squared cosines with the directions that pins hold: a part may slide there
 )
@@ -177,17 +176,14 @@ class PinTracker:
         """Stiffness k and damping c make one spring of k + c/dt towards (k target + c/dt (p + led)) / (k + c/dt).
 
         led: how far the target moves in the step, so that a point which is led at an even pace follows without a lag.
-        Soft points that are far behind are pulled no harder than from their reach.
         """
         if dt != self.prepared_dt:
             self._prepare_springs(dt)
         which = self.sprung
         p = np.einsum("ka,kai->ki", self.weights[which], x[self.nodes[which]])
-        away = self.target[which] - p
-        far = np.sqrt((away * away).sum(axis=1))
-        target = p + np.minimum(1.0, self.reach / np.maximum(far, 1e-300))[:, None] * away
+        target = self.target[which]
         if not self.is_steady and self.lag.any():
-            led = self.target[which] - np.concatenate(self._targets(end - dt))[which]
+            led = target - np.concatenate(self._targets(end - dt))[which]
             far = np.sqrt((led * led).sum(axis=1)) > FASTEST_LED * self.body.size
             p += np.where(far[:, None], 0.0, led)
         return self.springs.towards(target + self.lag[:, None] * (p - target))
@@ -211,8 +207,6 @@ class PinTracker:
         hardness = HARDNESS * (self.weights[which] * feels[nodes]).sum(axis=1)
         k = np.where(is_hard, hardness / np.maximum(hard_count, 1.0), k)
         self.lag = c / (k + c)
-        fastest = FASTEST_PULL * self.body.size
-        self.reach = np.where(is_hard, np.inf, fastest * (dt + 1.0 / np.maximum(rate, 1e-300)))
         self.springs = pin_springs(nodes, self.weights[which], k + c, self.blocked[which], is_hard)
         self.prepared_dt = dt
 
