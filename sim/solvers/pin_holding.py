@@ -31,9 +31,7 @@ from jellycage.sim.solvers.springs_kernels import NO_SPRINGS, Springs
 NOT_MOVED = np.zeros((0, 3))
 ARRIVED = 1e-14  # distance to a hard pin's target, relative to the body, that is not worth a move
 FASTEST_LED = 0.1  # sizes per step that a target is led: more is a jump
-NOT_BLOCKED = (
-    1e-9  # sum of squared cosines with the directions that pins hold: a part may slide there
-)
+NOT_BLOCKED = 1e-9  # sum of squared cosines with what pins hold: a part may slide there
 HARDNESS = 100.0  # of the springs of hard pins together, in what their nodes feel of inertia and elasticity
 
 
