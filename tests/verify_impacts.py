@@ -33,7 +33,7 @@ G, FPS = 9.81, 24.0
 GRAVITY = (0.0, 0.0, -G)
 HEIGHTS = (0.3, 1.0, 3.0)
 REFINED, REFINED_SOFT = 32, 128  # steps of a converged run to one at preview
-SETTLING = 4.0  # [s] after which jelly has come to rest
+STILLED, STILL = 25.0, 4.0  # jelly that is damped by so many times comes to rest in this time [s]
 CRUSHED = 3e4  # [Pa] below which a body of a metre is crushed by a fall
 MODULI = (1e4, 1e5, 1e6, 1e7)
 
@@ -167,27 +167,33 @@ def verify_depths(files, out):
     for name, quality in QUALITIES.items():
         deepest, resting = (0.0, ""), (0.0, "")
         for path in files:
-            mesh = toolkit.read_mesh(path)
-            asset = toolkit.build_cage(mesh, resolution=quality.resolution)
+            asset = toolkit.build_cage(toolkit.read_mesh(path), resolution=quality.resolution)
             height = np.ptp(asset.surface_vertices[:, 2])
-            material, damping = preset_material(PRESETS["jelly"], height, GRAVITY)
-            low = asset.surface_vertices[:, 2].min()
-            body = sim.SoftBody(asset, material, stiffness_damping=damping)
-            settings = sim.SolverSettings(newton_iterations=quality.newton_iterations)
-            scene = sim.Scene([body], colliders=[sim.ground(low - height)], solver=settings)
-            steps = substeps_for(FPS, body.size, GRAVITY, quality)
-            stepper = sim.Stepper(scene, fps=FPS, substeps=steps)
-            state, depths = stepper.start(), []
-            for _ in range(int((SETTLING + 4.0 * np.sqrt(height / G)) * FPS)):
-                stepper.step(state)
-                surface = body.surface(state.soft[0].x)
-                depths.append((low - height - surface[:, 2].min()) / body.size)
-            deepest = max(deepest, (max(depths), path.stem))
-            resting = max(resting, (max(depths[-12:]), path.stem))
+            time = 1.0 + 3.0 * np.sqrt(height / G)
+            deepest = max(deepest, (max(depths(asset, quality, height, 1.0, time)), path.stem))
+            still = depths(asset, quality, 0.0, STILLED, STILL)
+            resting = max(resting, (max(still[-12:]), path.stem))
         out.line(
             f"{name}: deepest at impact", f"{deepest[0]:.2%} ({deepest[1]})", deepest[0] < 0.007
         )
         out.line(f"{name}: deepest at rest", f"{resting[0]:.2%} ({resting[1]})", resting[0] < 0.002)
+
+
+def depths(asset, quality, above, damped, seconds):
+    """Of jelly that starts so far above the ground [m], below it after each frame, in sizes."""
+    vertices = asset.surface_vertices
+    material, damping = preset_material(PRESETS["jelly"], np.ptp(vertices[:, 2]), GRAVITY)
+    body = sim.SoftBody(asset, material, stiffness_damping=damped * damping)
+    settings = sim.SolverSettings(newton_iterations=quality.newton_iterations)
+    ground = vertices[:, 2].min() - above
+    scene = sim.Scene([body], colliders=[sim.ground(ground)], solver=settings)
+    steps = substeps_for(FPS, body.size, GRAVITY, quality)
+    stepper, found = sim.Stepper(scene, fps=FPS, substeps=steps), []
+    state = stepper.start()
+    for _ in range(int(seconds * FPS)):
+        stepper.step(state)
+        found.append((ground - body.surface(state.soft[0].x)[:, 2].min()) / body.size)
+    return found
 
 
 def main():

@@ -21,7 +21,7 @@ from jellycage.sim.soft.body import SoftBody
 
 STIFFNESS = 100.0  # k in effective masses over dt^2: a body at rest sinks in by little
 LIGHT = 0.25  # of the mean effective mass: points are not taken to be lighter
-TOLERANCE = 0.01  # of the body's size, and
+TOLERANCE = 0.006  # of the body's size, and
 THIN = 0.25  # of the collider's: depth below a plane that may be left
 RESTING = 0.0005  # of the body's size: how far contacts sink in before multipliers carry what is pressed on them
 MARGIN = 0.002  # of the body's size: how near a predicted point must come to be a candidate
