@@ -22,6 +22,7 @@ PAYING = (
 MOST_GAIN = 1.5  # of kinetic energy, to keep momenta: more is asked for by a part that has shrunk
 HELPLESS = 0.5  # after this time its nodes are also pulled to where they belong [s]
 LONGEST_TIME = 1.5  # that is remembered [s]
+SQUEEZED = 1.05  # and that points which are rescued, but not inside out, add up to [s]
 CONFIDENCE = 0.5  # how fast a sound body is trusted again, in times of the time that it was not
 WARINESS = 0.05  # the same below PATIENCE: a body that swings through itself again and again is calmed in the end
 PULL = 40.0  # how fast the rate of the pull grows [rad/s^2]
@@ -105,13 +106,16 @@ def _pay(body: SoftBody, pins: PinsInStep, most: float, debt: float, out_v) -> f
 def count_time(memory: Memory, collapsed: int, dt: float) -> None:
     """Add a step of dt [s] to the time that a body has had collapsed points, or take some of it away.
 
-    A body whose points are still being rescued is not trusted again yet, or it would fall back for ever; points that
-    were rescued are trusted slowly, and with the body.
+    Points that are still being rescued count half up to a time: they may be stuck in a fold, or would fall back for
+    ever, but may also be squeezed for good. Those that were rescued are trusted slowly, and with the body.
     """
     before = memory["recovery_time"][()]
     trust = CONFIDENCE if before > PATIENCE else WARINESS
-    is_rescued = bool(memory["collapse_pair"].any())
-    time = before + (dt if collapsed else 0.0 if is_rescued else -trust * dt)
+    time = before - trust * dt
+    if collapsed:
+        time = before + dt
+    elif memory["collapse_pair"].any():
+        time = min(before + 0.5 * dt, SQUEEZED) if before < SQUEEZED else max(time, SQUEEZED)
     memory["recovery_time"][...] = min(max(time, 0.0), LONGEST_TIME)
     if before > 0.0:
         rescued = memory["degenerate_time"]
