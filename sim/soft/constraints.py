@@ -41,7 +41,7 @@ from jellycage.toolkit.arrays import frozen
 # Below DEPENDENT of the kernels, so that rows cut off at fixed dofs leave nothing that counts; rounding is far below.
 NO_FREEDOM = 1e-8
 """A dof is fixed if the rows let less than this share of its motion through."""
-NEARLY_DEPENDENT = 0.3  # of a unit row: less than this left by the others makes nodes leap three times as far as asked
+NEARLY_DEPENDENT = 0.2  # of a unit row: less than this left by the others makes nodes leap five times as far as asked
 MOST_TIED = 64  # dofs that rows may tie together: projecting on more of them costs more than all else in an iteration
 ITERATIONS_PER_DOF = 4
 """Cap of the least-squares iterations; without rounding one per dof would do."""
