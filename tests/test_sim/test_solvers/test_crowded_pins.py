@@ -66,10 +66,8 @@ def test_contradicting_pins_are_met_halfway(element):
         assert np.abs(points.positions(run.x) - start).max() < 0.1 * size
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("element", ["tet", "hex"])
-@pytest.mark.parametrize("which", ["all", "one element"])
-def test_pins_that_jump_ten_sizes_and_let_go_leave_a_sound_body(element, which):
+def jumping(element, which):
+    """A run without gravity in which pins on a bear jump by ten sizes at 0.2 s and let go at 0.5 s, and its pin."""
     asset = caged("gummy_bear", element)
     vertices, size = asset.surface_vertices, np.ptp(asset.surface_vertices, axis=0).max()
     chosen = np.arange(len(vertices))
@@ -77,14 +75,40 @@ def test_pins_that_jump_ten_sizes_and_let_go_leave_a_sound_body(element, which):
         chosen = np.flatnonzero(asset.embed_element == np.bincount(asset.embed_element).argmax())
     jump = sim.Keyed([0.2, 0.21], [vertices[chosen], vertices[chosen] + [10.0 * size, 0, 0]])
     pin = sim.Pin(sim.surface_points(asset, chosen), jump, sim.Keyed([0.5, 0.51], [1.0, 0.0]))
-    material = flesh(asset)
-    run = OneBody(sim.SoftBody(asset, material, pins=[pin]), DT, gravity=(0.0, 0.0, 0.0))
+    body = sim.SoftBody(asset, flesh(asset), pins=[pin])
+    return OneBody(body, DT, gravity=(0.0, 0.0, 0.0)), pin
+
+
+def width(x):
+    """Greatest extent of points (n, 3) [m]."""
+    return np.ptp(x, axis=0).max()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("element", ["tet", "hex"])
+@pytest.mark.parametrize("which", ["all", "one element"])
+def test_pins_that_jump_ten_sizes_and_let_go_leave_a_sound_body(element, which):
+    run, pin = jumping(element, which)
     body, widest = run.stepper.scene.bodies[0], 3.0 if which == "all" else 25.0
     for step in range(120):
         run.step()
-        assert np.ptp(body.surface(run.x), axis=0).max() < widest * size
+        assert width(body.surface(run.x)) < widest * width(body.asset.surface_vertices)
         if step == 22 and which == "all":
-            assert offsets(run, pin).max() < 0.1 * cell(asset)
+            assert offsets(run, pin).max() < 0.1 * cell(body.asset)
     assert (sim.determinants(body, run.x) > 0.0).all()
     volume = (sim.determinants(body, run.x) * body.solid_volumes).sum() / body.solid_volumes.sum()
     assert abs(volume - 1.0) < 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["all", "one element"])
+@pytest.mark.parametrize("element", ["tet", "hex"])
+def test_the_cage_of_pins_that_jump_stays_near(element, which, request):
+    if (element, which) == ("hex", "all"):
+        reason = "its outer nodes, which hardly anything is embedded by, swing to 26 sizes"
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    run, _ = jumping(element, which)
+    size = width(run.stepper.scene.bodies[0].asset.surface_vertices)
+    for _ in range(120):
+        run.step()
+        assert width(run.x) < 25.0 * size
