@@ -165,6 +165,21 @@ def random_scene(seed: int):
     return body, gravity, dt, end, text
 
 
+def target_centre(pin, body, time):
+    """The centre of a pin's targets at a time [s], shape (3,) [m]."""
+    return pin.targets(pin.points.positions(body.start_positions()), time).mean(axis=0)
+
+
+def away(x, pin, centre) -> float:
+    """How far nodes (n, 3) are at most from the centre of a pin's targets, or from the line or plane through it [m]."""
+    offset = x - centre
+    if pin is not None and pin.along is not None:
+        offset = offset - np.outer(offset @ pin.along, pin.along)
+    if pin is not None and pin.normal is not None:
+        offset = np.outer(offset @ pin.normal, pin.normal)
+    return float(np.abs(offset).max())
+
+
 def run_scene(seed: int, integrator: str = sim.SolverSettings().integrator) -> Outcome:
     """Simulate the scene of a seed until it had time to settle."""
     body, gravity, dt, end, text = random_scene(seed)
@@ -173,7 +188,7 @@ def run_scene(seed: int, integrator: str = sim.SolverSettings().integrator) -> O
     speed = np.sqrt((state.v**2).sum(axis=1)).max()
     centre, stray, error, reach = state.x.mean(axis=0), 0.0, "", 0.0
     still_x, still_v = np.zeros_like(state.x), np.zeros_like(state.x)
-    centres = [centre]
+    goals = []
     try:
         while state.time < end + SETTLING:
             still_x[:], still_v[:] = 0.0, 0.0
@@ -185,11 +200,8 @@ def run_scene(seed: int, integrator: str = sim.SolverSettings().integrator) -> O
             reach += speed * dt + np.sqrt((still_x**2).sum(axis=1)).max()
             state.step()
             if len(body.pins) and state.time < end + dt:
-                centres += [
-                    pin.targets(pin.points.positions(body.start_positions()), state.time).mean(0)
-                    for pin in body.pins
-                ]
-            distance = min(np.abs(state.x - c).max() for c in centres[-40:] + [centre])
+                goals += [(pin, target_centre(pin, body, state.time)) for pin in body.pins]
+            distance = min(away(state.x, *goal) for goal in [*goals[-40:], (None, centre)])
             stray = max(stray, (distance - reach) / body.size)
             if not np.isfinite(state.x).all():
                 stray = np.inf

@@ -39,7 +39,8 @@ class Impacts:
         points = len(body.solid_volumes) // len(young)
         stiffness = float(np.repeat(young, points) @ body.solid_volumes) / volume
         self.length = float(np.cbrt(volume / body.part_count))
-        self.crossing = self.length * np.sqrt(body.mass.sum() / volume / stiffness)
+        self.wave_speed = np.sqrt(stiffness * volume / body.mass.sum())
+        self.crossing = self.length / self.wave_speed
         self.slowest = np.sqrt(2.0 * gravity_strength(gravity) * HARMLESS * self.length)
 
     @staticmethod

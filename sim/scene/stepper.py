@@ -35,7 +35,7 @@ from jellycage.sim.solvers.methods import INTEGRATORS, SOLVERS, chosen
 from jellycage.sim.solvers.newton import Effort
 from jellycage.sim.solvers.pin_holding import PinsInStep, PinTracker
 from jellycage.sim.solvers.problem_kernels import Increment
-from jellycage.sim.solvers.recovery import count_time, recover
+from jellycage.sim.solvers.recovery import count_time, recover, restrain
 
 MOST_TRIES = 3  # of a step that presses points into colliders unforeseen
 
@@ -223,6 +223,9 @@ class SoftStepper:
             collapsed = recover(body, solver, before, state, pins, is_kept, load, dt)
             integrator.disturb(state, state.v - kept, self._degenerate_nodes(state))
         count_time(state.memory, collapsed, dt)
+        change = restrain(body, state, pins, self.impacts.wave_speed)
+        if change is not None:
+            integrator.disturb(state, change, np.zeros(0, int))
         if self.restitution is not None:
             self._bounce(state, State(x_before, v_before, {}), pressed, attempt.end, dt)
         self.spent.newton_iterations += effort.newton_iterations

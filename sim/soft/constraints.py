@@ -163,6 +163,14 @@ def can_be_met(rows: Rows, node_count: int) -> NDArray[np.bool_]:
     return ~is_bad[block[first]]
 
 
+def tied_rows(rows: Rows, node_count: int) -> NDArray[np.int64]:
+    """Number of the group that each row is in, shape (r,): rows that share dofs are of one group."""
+    if not len(rows):
+        return np.zeros(0, np.int64)
+    block, first = _blocks(rows, 3 * node_count)
+    return np.unique(block[first], return_inverse=True)[1].reshape(-1)
+
+
 def prescribed(rows: Rows, wanted: ArrayLike, node_count: int) -> NDArray[np.float64]:
     """The smallest displacement d, shape (3n,) [m], that minimises |H d - wanted|, for wanted (r,) [m].
 

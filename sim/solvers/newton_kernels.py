@@ -39,6 +39,10 @@ from jellycage.toolkit.compile_kernels import njit, njit_inside
 
 SUFFICIENT = 1e-4  # Armijo: a step must lower E by this fraction of what its slope promises
 SHORTEST = 1e-6  # of a Newton step that the line search still tries
+SHORT = (
+    0.5  # Newton steps that are shorter have not got far and are made up for by as many more, up to
+)
+MOST_EXTRA = 3  # times those that may follow the first
 SHORTEST_REACH = 1e-3  # of the way from the pins alone to the first Newton step
 LOAD_SHARE = 0.5  # of the loads, times the tolerance: a residual below this is none
 ROUNDING = 1e-13  # of the energies at hand: a rise below this is none
@@ -332,7 +336,7 @@ def minimise(problem, limits):
         problem.coarse, projection, scratch.inverse, increment.load.reshape(-1), scratch
     )
     floor = max(floor, LOAD_SHARE * limits.newton_tolerance * weighed)
-    newton = linear = 0
+    newton = linear = extra = 0
     goal, taken, shortest, is_converged = 0.0, 1.0, 1.0, False
     while True:
         iterations, norm = solve_for_direction(problem, limits, floor)
@@ -359,7 +363,9 @@ def minimise(problem, limits):
         # A truncated solve from the guess may point uphill; from zero it never does.
         if newton > 1 or taken > 0.0:
             shortest = min(shortest, taken)
-            if taken == 0.0 or newton >= limits.newton_iterations:
+            if taken < SHORT:
+                extra = min(extra + 1, MOST_EXTRA * (limits.newton_iterations - 1))
+            if taken == 0.0 or newton >= limits.newton_iterations + extra:
                 break
             norm = residual_norm(
                 problem.coarse, projection, scratch.inverse, scratch.force.reshape(-1), scratch

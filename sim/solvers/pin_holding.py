@@ -2,8 +2,9 @@
 
 Hard pins are a projection where that is exact and cheap: nodes, and points whose rows leave each other room. Where more
 points are pinned than the cage has freedom, or nearly so, they are springs, stiff against everything that the nodes
-feel: the surface goes where it is asked to as closely as the cage can (least squares), and nothing leaps. Pins below
-full strength are springs of their own rate.
+feel: the surface goes where it is asked to as closely as the cage can (least squares), and nothing leaps. So are, in
+steps where only nodes that leap could meet them, points that contradict each other. Pins below full strength are
+springs of their own rate.
 """
 
 from dataclasses import dataclass, replace
@@ -11,28 +12,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from jellycage.sim.maths.keyed import Keyed
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.constraints import (
     Projection,
     can_be_met,
     chosen_rows,
-    constraint_rows,
-    joined_rows,
     prescribed,
     projection,
-    row_values,
+    tied_rows,
 )
 from jellycage.sim.soft.constraints_kernels import find_distances
 from jellycage.sim.soft.pins import spring_rate
 from jellycage.sim.solvers.pin_springs import pin_springs
+from jellycage.sim.solvers.pinned_points import PinnedPoints
 from jellycage.sim.solvers.springs_kernels import NO_SPRINGS, Springs
 
 NOT_MOVED = np.zeros((0, 3))
 ARRIVED = 1e-14  # distance to a hard pin's target, relative to the body, that is not worth a move
 FASTEST_LED = 0.1  # sizes per step that a target is led: more is a jump
-NOT_BLOCKED = 1e-9  # sum of squared cosines with what pins hold: a part may slide there
 HARDNESS = 100.0  # of the springs of hard pins together, in what their nodes feel of inertia and elasticity
+LEAP = 3.0  # times as far as points are led: nodes that must go further, and
+LEAST_LEAP = 1.0  # sizes, are not asked to
+MOST_HOLDINGS = 8  # that are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,167 +51,206 @@ class PinsInStep:
     is_flying: NDArray[np.bool_]
     """Whether it is held by no pin at all."""
     sliding: NDArray[np.float64]
-    """Projector on the translations that hard pins leave it, (00, 11, 22, 01, 02, 12), shape (parts, 6)."""
+    """Projector on the translations that exact pins leave it, (00, 11, 22, 01, 02, 12), shape (parts, 6)."""
+    drifting: NDArray[np.float64]
+    """The same of all pins."""
+    pace: NDArray[np.float64]
+    """How fast the pins of each part will be led after the step, their mean [m/s], shape (parts, 3)."""
+    paces: NDArray[np.float64]
+    """By how much the fastest of them differs from it [m/s], shape (parts,)."""
 
 
 class PinTracker:
-    """The pins of one body; what does not change from step to step is worked out once.
-
-    Points are counted through all pins.
-    """
+    """The pins of one body; what does not change from step to step is worked out once."""
 
     def __init__(self, body: SoftBody):
-        self.body, pins = body, body.pins
-        self.start = [pin.points.positions(body.start_positions()) for pin in pins]
-        self.is_steady = not any(
-            isinstance(quantity, Keyed) or callable(quantity)
-            for pin in pins
-            for quantity in (pin.target, pin.strength)
-        )
-        width = max((pin.points.nodes.shape[1] for pin in pins), default=1)
-        self.nodes, self.weights = np.zeros((0, width), np.int32), np.zeros((0, width))
-        self.blocked, self.mass, self.row_point = np.zeros((0, 6)), np.zeros(0), np.zeros(0, int)
-        self.row_normal = np.zeros((0, 3))
-        for pin in pins:
-            points, directions = pin.points, pin.directions
-            pad = ((0, 0), (0, width - points.nodes.shape[1]))
-            own = len(self.nodes) + np.arange(len(points))
-            self.row_point = np.append(self.row_point, np.repeat(own, len(directions)))
-            normals = np.tile(directions, (len(points), 1))
-            self.row_normal = np.append(self.row_normal, normals, axis=0)
-            self.nodes = np.append(self.nodes, np.pad(points.nodes, pad, mode="edge"), axis=0)
-            self.weights = np.append(self.weights, np.pad(points.weights, pad), axis=0)
-            self.blocked = np.append(self.blocked, _blocked(pin), axis=0)
-            self.mass = np.append(self.mass, points.effective_mass(body.mass))
-        self.all_rows = joined_rows(
-            [
-                constraint_rows(pin.points, pin.directions, np.arange(len(pin.points)))
-                for pin in pins
-            ]
-        )
+        self.points = PinnedPoints(body)
         self.strength: NDArray | None = None
         self._read(0.0)
 
     def during(self, x, end: float, dt: float) -> PinsInStep:
         """What holds the body in the step of length dt that ends at time `end` [s], from positions x (n, 3)."""
-        if not self.is_steady:
+        if not self.points.is_steady:
             self._read(end)
+        holding = self.holding
         moved = self._moved(x)
-        if not len(moved) and not len(self.sprung):
-            return self.at_rest
-        springs = self._springs(x, end, dt) if len(self.sprung) else NO_SPRINGS
-        return replace(self.at_rest, moved=moved, springs=springs)
+        is_led = not self.points.is_steady and np.isfinite(dt)
+        springs = NO_SPRINGS
+        if len(holding.sprung):
+            before = self.points.targets(end - dt) if is_led else self.target
+            springs = holding.springs(x, self.target, before, dt)
+        elif not is_led and not len(moved):
+            return holding.pins
+        pins = replace(holding.pins, moved=moved, springs=springs)
+        return self._led(pins, end, dt) if is_led else pins
 
     def _read(self, time):
         """Strengths and targets at a time, and what follows from them."""
-        body, pins = self.body, self.body.pins
-        strength = np.concatenate([np.zeros(0), *(pin.strengths(time) for pin in pins)])
+        strength = self.points.strengths(time)
         if self.strength is None or not np.array_equal(strength, self.strength):
-            self._share_out(strength)
-        targets = self._targets(time)
-        self.target = np.concatenate([np.zeros((0, 3)), *targets])
-        parts = zip(pins, targets, strict=True)
-        goals = [
-            row_values(target, pin.directions, np.arange(len(target))) for pin, target in parts
-        ]
-        self.goal = np.concatenate([np.zeros(0), *goals])[self.is_row_exact]
-        self.near = ARRIVED * (body.size + np.abs(self.goal).max(initial=0.0))
+            self.strength, self.holdings = strength, {}
+            self.is_exact = self._can_be_exact(strength >= 1.0)
+        self.target = self.points.targets(time)
+        goal = self.points.goals(self.target)
+        self.holding = self._holding(self.is_exact)
+        leaping = self.holding.leaping(self.target, goal[self.holding.is_row_exact])
+        if leaping.any():
+            self.holding = self._holding(self.is_exact & ~leaping)
+        self.goal = goal[self.holding.is_row_exact]
 
-    def _targets(self, time):
-        """Of the points of each pin at a time [s]."""
-        pins = zip(self.body.pins, self.start, strict=True)
-        return [pin.targets(start, time) for pin, start in pins]
+    def _holding(self, is_exact):
+        """How the points are held if these (k,) are held exactly."""
+        key = is_exact.tobytes()
+        if key not in self.holdings:
+            if len(self.holdings) == MOST_HOLDINGS:
+                self.holdings.clear()
+            self.holdings[key] = Holding(self.points, self.strength, is_exact)
+        return self.holdings[key]
 
-    def _share_out(self, strength):
-        """Which points are held exactly, and which by springs."""
-        node_count, row_point = len(self.body.mass), self.row_point
-        is_hard = strength >= 1.0
-        is_unmet = is_hard[row_point]
-        is_unmet[is_unmet] = ~can_be_met(chosen_rows(self.all_rows, is_unmet), node_count)
-        # A point is held exactly if each of its rows can be.
-        is_exact = is_hard & (np.bincount(row_point, is_unmet, len(strength)) == 0.0)
-        self.is_row_exact = is_exact[row_point]
-        self.rows = chosen_rows(self.all_rows, self.is_row_exact)
+    def _can_be_exact(self, is_hard):
+        """Whether each of the hard points can be held exactly: if each of its rows can be."""
+        points = self.points
+        is_unmet = is_hard[points.row_point]
+        rows = chosen_rows(points.rows, is_unmet)
+        is_unmet[is_unmet] = ~can_be_met(rows, len(points.body.mass))
+        return is_hard & (np.bincount(points.row_point, is_unmet, len(is_hard)) == 0.0)
+
+    def _moved(self, x):
+        """`PinsInStep.moved`, from positions x (n, 3)."""
+        r, wanted = self.holding.rows, np.empty(len(self.goal))
+        near = ARRIVED * (self.points.body.size + np.abs(self.goal).max(initial=0.0))
+        if not len(r) or find_distances(
+            r.start, r.dof, r.weight, x.reshape(-1), self.goal, near, wanted
+        ):
+            return NOT_MOVED
+        return prescribed(r, wanted, len(x)).reshape(-1, 3)
+
+    def _led(self, pins, end, dt):
+        """The same pins with their pace in the step of dt [s] after a time [s]."""
+        points, counts = self.points, self.strength > 0.0
+        part, parts = points.part[counts], points.body.part_count
+        led = (points.targets(end + dt) - self.target)[counts] / dt
+        pace, paces = np.zeros((parts, 3)), np.zeros(parts)
+        np.add.at(pace, part, led)
+        pace /= np.maximum(np.bincount(part, minlength=parts), 1)[:, None]
+        np.maximum.at(paces, part, np.linalg.norm(led - pace[part], axis=1))
+        return replace(pins, pace=pace, paces=paces)
+
+
+class Holding:
+    """Which points are held exactly, and which by springs; what the springs are is worked out once per step length."""
+
+    def __init__(self, points: PinnedPoints, strength, is_exact):
+        self.points, self.body, self.strength, self.is_exact = (
+            points,
+            points.body,
+            strength,
+            is_exact,
+        )
+        self.is_row_exact = is_exact[points.row_point]
+        self.rows = chosen_rows(points.rows, self.is_row_exact)
         self.sprung = np.flatnonzero((strength > 0.0) & ~is_exact)
-        self.strength, self.prepared_dt = strength, None
-        self.at_rest = PinsInStep(
+        self.prepared_dt = None
+        node_count = len(self.body.mass)
+        self.tied = tied_rows(self.rows, node_count)
+        is_held = strength > 0.0
+        self.pins = PinsInStep(
             projection(self.rows, node_count),
             NOT_MOVED,
             NO_SPRINGS,
-            is_free=self._without(is_exact),
-            is_flying=self._without(strength > 0.0),
-            sliding=self._sliding(),
+            is_free=points.parts_without(is_exact),
+            is_flying=points.parts_without(is_held),
+            sliding=points.left_free(self.is_row_exact),
+            drifting=points.left_free(is_held[points.row_point]),
+            pace=np.zeros((self.body.part_count, 3)),
+            paces=np.zeros(self.body.part_count),
         )
 
-    def _without(self, points):
-        """Whether each part of the body has none of these points."""
-        result = np.ones(self.body.part_count, bool)
-        nodes, weights = self.nodes[points], self.weights[points]
-        result[self.body.part[nodes[weights != 0.0]]] = False
+    def leaping(self, target, goal) -> NDArray[np.bool_]:
+        """Exact points (k,) that can be at their targets (k, 3), with rows at goals (r,) [m], by leaps of nodes only.
+
+        Seen from where the nearest rigid motion of the points takes the body at rest.
+        """
+        leaping = np.zeros(len(self.strength), np.bool_)
+        r = self.rows
+        if len(r.dof) == len(r):  # nodes, of which each goes where it is asked to
+            return leaping
+        carried, wanted = self._carried(target), np.empty(len(r))
+        find_distances(r.start, r.dof, r.weight, carried.reshape(-1), goal, 0.0, wanted)
+        moved = np.abs(prescribed(r, wanted, len(carried)))
+        if moved.max() <= LEAST_LEAP * self.body.size:
+            return leaping
+        farthest, asked = np.zeros((2, len(r)))
+        np.maximum.at(farthest, self.tied[r.row_of_entries()], moved[r.dof])
+        np.maximum.at(asked, self.tied, np.abs(wanted))
+        leaps = farthest > np.maximum(LEAP * asked, LEAST_LEAP * self.body.size)
+        leaping[self.points.row_point[self.is_row_exact][leaps[self.tied]]] = True
+        return leaping
+
+    def _carried(self, target):
+        """Nodes at rest (n, 3), each part moved rigidly to bring its exact points nearest to their targets (k, 3)."""
+        rest, part = self.body.elements.nodes, self.body.part
+        result = np.array(rest)
+        for c in np.flatnonzero(~self.pins.is_free):
+            own = self.is_exact & (self.points.part == c)
+            at = np.einsum("ka,kai->ki", self.points.weights[own], rest[self.points.nodes[own]])
+            there = target[own]
+            centre, goal = at.mean(axis=0), there.mean(axis=0)
+            u, _, vt = np.linalg.svd((there - goal).T @ (at - centre))
+            turn = u @ np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ vt))]) @ vt
+            result[part == c] = goal + (rest[part == c] - centre) @ turn.T
         return result
 
-    def _sliding(self):
-        """`PinsInStep.sliding`, of the rows that are held exactly."""
-        normal, point = self.row_normal[self.is_row_exact], self.row_point[self.is_row_exact]
-        blocked = np.zeros((self.body.part_count, 3, 3))
-        outer = normal[:, :, None] * normal[:, None, :]
-        np.add.at(blocked, self.body.part[self.nodes[point, 0]], outer)
-        values, vectors = np.linalg.eigh(blocked)
-        free = np.where(values < NOT_BLOCKED * np.maximum(values[:, 2:], 1.0), 1.0, 0.0)
-        projector = np.einsum("cik,ck,cjk->cij", vectors, free, vectors)
-        projector[free.all(axis=1)] = np.eye(3)
-        return np.ascontiguousarray(projector[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
+    def springs(self, x, target, target_before, dt: float) -> Springs:
+        """The springs in a step of dt [s] from positions x (n, 3) to targets (k, 3), which were elsewhere before it.
 
-    def _moved(self, x):
-        if not len(self.rows):
-            return NOT_MOVED
-        wanted = np.empty(len(self.rows))
-        r = self.rows
-        if find_distances(r.start, r.dof, r.weight, x.reshape(-1), self.goal, self.near, wanted):
-            return NOT_MOVED
-        return prescribed(self.rows, wanted, len(x)).reshape(-1, 3)
-
-    def _springs(self, x, end, dt):
-        """Stiffness k and damping c make one spring of k + c/dt towards (k target + c/dt (p + led)) / (k + c/dt).
-
-        led: how far the target moves in the step, so that a point which is led at an even pace follows without a lag.
+        Stiffness k and damping c make one spring of k + c/dt towards (k target + c/dt (p + led)) / (k + c/dt). led: how
+        far the target moves in the step, so that a point which is led at an even pace follows without a lag.
         """
         if dt != self.prepared_dt:
-            self._prepare_springs(dt)
-        which = self.sprung
-        p = np.einsum("ka,kai->ki", self.weights[which], x[self.nodes[which]])
-        target = self.target[which]
-        if not self.is_steady and self.lag.any():
-            led = target - np.concatenate(self._targets(end - dt))[which]
-            far = np.sqrt((led * led).sum(axis=1)) > FASTEST_LED * self.body.size
-            p += np.where(far[:, None], 0.0, led)
-        return self.springs.towards(target + self.lag[:, None] * (p - target))
+            self._prepare(dt)
+        which, target, weights = self.sprung, target[self.sprung], self.points.weights[self.sprung]
+        corners = x[self.points.nodes[which]]
+        p = np.einsum("ka,kai->ki", weights, corners)
+        led = target - target_before[which]
+        far = np.sqrt((led * led).sum(axis=1)) > FASTEST_LED * self.body.size
+        wanted = target + self.lag[:, None] * (p + np.where(far[:, None], 0.0, led) - target)
+        offset = corners - p[:, None, :]
+        leapt = (offset * offset).sum(axis=2) > (LEAST_LEAP * self.body.size) ** 2
+        leapt &= self.may_leap
+        if not leapt.any():
+            return self.made.towards(wanted)
+        # What has leapt already is taken to go along with the other nodes of its point.
+        weights = np.where(leapt, 0.0, weights)
+        weights /= weights.sum(axis=1, keepdims=True)
+        aside = p - np.einsum("ka,kai->ki", weights, corners)
+        return self._made(weights).towards(wanted - aside)
 
-    def _prepare_springs(self, dt):
+    def _made(self, weights):
+        """Springs of the points with these weights (k, a)."""
+        which, points = self.sprung, self.points
+        nodes, blocked = points.nodes[which], points.blocked[which]
+        return pin_springs(nodes, weights, self.stiffness, blocked, self.strength[which] >= 1.0)
+
+    def _prepare(self, dt):
         """What depends on nothing but the strengths and the length of the step."""
-        which = self.sprung
-        nodes, strength = self.nodes[which], self.strength[which]
+        which, points, body = self.sprung, self.points, self.body
+        nodes, weights, strength = points.nodes[which], points.weights[which], self.strength[which]
         is_hard = strength >= 1.0
         rate = spring_rate(np.where(is_hard, 0.0, strength))
         # All soft points of a part together carry all of it, be they few or many.
-        part = self.body.part[nodes[:, 0]]
-        whole = np.bincount(self.body.part, self.body.mass)
-        mass = np.where(is_hard, 0.0, self.mass[which])
+        part = points.part[which]
+        whole = np.bincount(body.part, body.mass)
+        mass = np.where(is_hard, 0.0, points.mass[which])
         mass = mass * (whole / np.maximum(np.bincount(part, mass, len(whole)), 1e-300))[part]
         k, c = mass * rate * rate, 2.0 * mass * rate / dt
         # Hard points of one element share one stiffness: how many there are must not matter.
-        feels = self.body.stiffness_scale + self.body.mass / (dt * dt)
+        feels = body.stiffness_scale + body.mass / (dt * dt)
         _, element, count = np.unique(nodes, axis=0, return_inverse=True, return_counts=True)
         hard_count = np.bincount(element.reshape(-1), is_hard, len(count))[element.reshape(-1)]
-        hardness = HARDNESS * (self.weights[which] * feels[nodes]).sum(axis=1)
+        hardness = HARDNESS * (weights * feels[nodes]).sum(axis=1)
         k = np.where(is_hard, hardness / np.maximum(hard_count, 1.0), k)
-        self.lag = c / (k + c)
-        self.springs = pin_springs(nodes, self.weights[which], k + c, self.blocked[which], is_hard)
+        self.lag, self.stiffness = c / (k + c), k + c
+        self.may_leap = is_hard[:, None] & (weights < weights.max(axis=1, keepdims=True))
+        self.made = self._made(weights)
         self.prepared_dt = dt
-
-
-def _blocked(pin):
-    """`Springs.blocked` of each of its points, shape (k, 6)."""
-    d = pin.directions
-    blocked = np.einsum("ci,cj->ij", d, d)[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-    return np.tile(blocked, (len(pin.points), 1))

@@ -1,5 +1,7 @@
 """What a body does about elements that stay inside out: it pays for their energy, is calmed, and at last is pulled.
 
+And what it does about nodes that outrun their material, which is torn by that or turned inside out: it is slowed down.
+
 `recovery_kernels` says why. Of a body's memory this uses what `Newton` describes.
 """
 
@@ -11,7 +13,12 @@ from jellycage.sim.soft.elasticity import follow_degeneration
 from jellycage.sim.soft.state import Memory, State
 from jellycage.sim.solvers.newton import Newton
 from jellycage.sim.solvers.pin_holding import PinsInStep
-from jellycage.sim.solvers.recovery_kernels import calm, cancel_torque, unfolded
+from jellycage.sim.solvers.recovery_kernels import (
+    calm,
+    cancel_torque,
+    slow_down,
+    unfolded,
+)
 from jellycage.sim.solvers.rigid_motion_kernels import keep_momenta
 
 PATIENCE = 0.1  # how long a body may have degenerate elements before it is calmed [s]
@@ -30,6 +37,9 @@ GREATEST_PULL = 20.0  # what it grows to [rad/s]
 # Folded parts that no pin holds are pulled harder: by a share of the rate at which their elements swing.
 FIRST_SHARE = 0.016
 DOUBLING = 0.1  # time in which that grows as much again, until nothing resists [s]
+# Nodes that outrun the waves of their material tear it to as many times its size: none does, and then it cannot stray.
+FASTEST_FLYING = 6.0  # wave speeds at which nodes move against their part
+FASTEST_HELD = 2.5  # and against its pins
 TOUCHED_SHARE = 1.0  # greatest where something touches the part: more would push it through a press
 
 
@@ -101,6 +111,26 @@ def _pay(body: SoftBody, pins: PinsInStep, most: float, debt: float, out_v) -> f
     paid = min(debt, most * kinetic)
     out_v[rows] = lead + np.sqrt(1.0 - paid / kinetic) * motion
     return debt - paid
+
+
+def restrain(body: SoftBody, state: State, pins: PinsInStep, wave_speed: float):
+    """Let no part deform faster than its material, with waves of a speed [m/s], could ever follow.
+
+    Returns by how much that changed the velocities, shape (n, 3) [m/s], or None.
+    """
+    before = state.v.copy()
+    fastest = wave_speed * np.where(pins.is_flying, FASTEST_FLYING, FASTEST_HELD) + pins.paces
+    is_slowed = slow_down(
+        state.x,
+        body.mass,
+        body.part,
+        pins.is_flying,
+        pins.drifting,
+        pins.pace,
+        fastest,
+        state.v,
+    )
+    return state.v - before if is_slowed else None
 
 
 def count_time(memory: Memory, collapsed: int, dt: float) -> None:

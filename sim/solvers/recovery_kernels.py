@@ -65,6 +65,38 @@ def calm(x, mass, part, count, fraction, most, debt, out_v):
 
 
 @njit
+def slow_down(x, mass, part, is_flying, drifting, pace, fastest, out_v):
+    """Slow parts down whose nodes move faster than `fastest` (c,) [m/s] against their pins, or the flying part.
+
+    drifting, pace: see `PinsInStep`. All nodes of a part by the same share, so that flying ones keep their momenta.
+    Returns whether there are any.
+    """
+    count = is_flying.shape[0]
+    centre, velocity, spin = rigid_motion(x, out_v, mass, part, count)
+    for c in range(count):
+        if not is_flying[c]:
+            d, p = drifting[c], pace[c]
+            a, b, e = velocity[c, 0] - p[0], velocity[c, 1] - p[1], velocity[c, 2] - p[2]
+            velocity[c, 0] = p[0] + d[0] * a + d[3] * b + d[4] * e
+            velocity[c, 1] = p[1] + d[3] * a + d[1] * b + d[5] * e
+            velocity[c, 2] = p[2] + d[4] * a + d[5] * b + d[2] * e
+            spin[c] = 0.0
+    moving = out_v.copy()
+    add_rigid_motion(x, centre, velocity, spin, part, -1.0, moving)
+    excess = np.ones(count)
+    for i in range(x.shape[0]):
+        speed = math.sqrt(moving[i, 0] ** 2 + moving[i, 1] ** 2 + moving[i, 2] ** 2)
+        excess[part[i]] = max(excess[part[i]], speed / fastest[part[i]])
+    if excess.max() == 1.0:
+        return False
+    for i in range(x.shape[0]):
+        share = 1.0 - 1.0 / excess[part[i]]
+        for k in range(3):
+            out_v[i, k] -= share * moving[i, k]
+    return True
+
+
+@njit
 def unfolded(x, rest, mass, part, count):
     """Where the nodes would be if each part were only moved, turned and stretched as a whole, shape (n, 3) [m].
 

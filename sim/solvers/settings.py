@@ -11,7 +11,7 @@ class SolverSettings:
     """Limits and tolerances of the Newton iterations and of the linear solver inside them."""
 
     newton_iterations: int = 4
-    """Most Newton steps per time step; 1 is semi-implicit."""
+    """Most Newton steps per time step, short ones not counted; 1 is semi-implicit, and always one."""
     newton_tolerance: float = 0.03
     """Stop when the residual has fallen to this fraction of what it was."""
     linear_iterations: int = 200

@@ -217,7 +217,18 @@ class _Stand:
         layers = min(int(np.ceil(2.0 * slenderness)), MOST_LAYERS) if slenderness > 1.0 else 1
         held = _held(body, self.down, layers)
         no_part, no_sliding = np.zeros(body.part_count, bool), np.zeros((body.part_count, 6))
-        self.pins = PinsInStep(held, NOT_MOVED, NO_SPRINGS, no_part, no_part, no_sliding)
+        still = np.zeros((body.part_count, 3))
+        self.pins = PinsInStep(
+            held,
+            NOT_MOVED,
+            NO_SPRINGS,
+            no_part,
+            no_part,
+            no_sliding,
+            no_sliding,
+            still,
+            still[:, 0],
+        )
         # The coarse space takes the floor for wells that give by as much as the body does.
         self.inertia = body.mass * (self.gravity / (self.column_sag() * self.height))
         near = np.flatnonzero(self.above < CANDIDATES * self.height)
