@@ -18,8 +18,10 @@ from jellycage.sim.contact.rows import NO_CONTACTS, new_rows
 from jellycage.sim.contact.strikes_kernels import PressedContacts
 from jellycage.sim.shapes.colliders import Collider, ColliderArrays
 from jellycage.sim.soft.body import SoftBody
+from jellycage.sim.soft.presets import gravity_strength
 
-STIFFNESS = 100.0  # k in effective masses over dt^2: a body at rest sinks in by little
+STIFFNESS = 100.0  # k in effective masses over dt^2, but
+CARRIERS = 2.0  # elements that carry a body's weight must sink in by no more than RESTING: what is soft there rocks for ever
 LIGHT = 0.25  # of the mean effective mass: points are not taken to be lighter
 TOLERANCE = 0.006  # of the body's size, and
 THIN = 0.25  # of the collider's: depth below a plane that may be left
@@ -35,7 +37,7 @@ class ContactFinder:
     Its features, and those of the colliders, are numbered as in a scene of this body alone until `number_features`.
     """
 
-    def __init__(self, body: SoftBody, colliders: tuple[Collider, ...]):
+    def __init__(self, body: SoftBody, colliders: tuple[Collider, ...], gravity=(0.0, 0.0, -9.81)):
         self.body, self.colliders = body, colliders
         self.points = contact_points(body)
         first = np.unique(self.points.element, return_index=True)[1]
@@ -47,6 +49,8 @@ class ContactFinder:
             TOLERANCE * body.size, THIN * np.array([c.thickness for c in colliders])
         )
         self.least_mass = LIGHT * float(self.mass.mean())
+        weight = np.bincount(body.part, body.mass) * gravity_strength(gravity)
+        self.least_stiffness = weight / (CARRIERS * RESTING * body.size)
         self.number_features(0, len(self.points))
         self.room = 64
 
@@ -130,7 +134,10 @@ class ContactFinder:
         element = self.points.element[point]
         share = np.bincount(element)[element]
         # Elements that are all but empty carry what others do.
-        stiffness = STIFFNESS * np.maximum(self.mass[point], self.least_mass) / (share * dt * dt)
+        stiffness = STIFFNESS * np.maximum(self.mass[point], self.least_mass) / (dt * dt)
+        stiffness = (
+            np.maximum(stiffness, self.least_stiffness[self.body.part[found.rows[:, 0]]]) / share
+        )
         slip, raised = -carried, np.zeros(len(gap))
         row, known = memory.known(found.key)
         sunk = memory.pressure[row] / stiffness[known]

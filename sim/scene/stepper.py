@@ -146,7 +146,9 @@ class SoftStepper:
         )
         self.solver = chosen(SOLVERS, scene.solver.method)(system_of([body]), scene.solver)
         self.pins = PinTracker(body)
-        self.finder = ContactFinder(body, scene.colliders) if scene.colliders else None
+        self.finder = (
+            ContactFinder(body, scene.colliders, scene.gravity) if scene.colliders else None
+        )
         self.impacts = Impacts(body, scene.gravity)
         has_restitution = self.finder is not None and self.finder.restitution.any()
         self.restitution = Restitution(body, self.impacts.slowest) if has_restitution else None
@@ -223,7 +225,7 @@ class SoftStepper:
             collapsed = recover(body, solver, before, state, pins, is_kept, load, dt)
             integrator.disturb(state, state.v - kept, self._degenerate_nodes(state))
         count_time(state.memory, collapsed, dt)
-        change = restrain(body, state, pins, self.impacts.wave_speed)
+        change = restrain(body, state, pins, self.impacts.wave_speed, dt)
         if change is not None:
             integrator.disturb(state, change, np.zeros(0, int))
         if self.restitution is not None:

@@ -22,8 +22,10 @@ little.
 import numpy as np
 from numpy.typing import NDArray
 
-from jellycage.sim.contact.strikes_kernels import stop_strikes
+from jellycage.sim.contact.candidates import dots, parted
+from jellycage.sim.contact.strikes_kernels import PressedContacts, stop_strikes
 from jellycage.sim.soft.body import SoftBody
+from jellycage.sim.soft.presets import gravity_strength
 from jellycage.sim.soft.state import Memory, State
 from jellycage.sim.solvers.implicit_euler import ImplicitEuler
 from jellycage.sim.solvers.pin_holding import PinsInStep
@@ -145,9 +147,19 @@ class BDF2(ImplicitEuler):
         memory["has_before"][:], memory["dt_before"][...] = ~is_led, dt
         memory["turn_before"][:] = turned
         if pressed is not None and pressed.is_struck.any():
+            pressed = self._blows(pressed, state.v, dt)
             self._forget(state, v, pressed, increment.load - prediction.load, prediction.step)
         state.v[:] = v
         return is_untouched
+
+    def _blows(self, contacts: PressedContacts, v, dt: float) -> PressedContacts:
+        """The same contacts, of which only those are struck that came faster than what falls for a step of dt [s].
+
+        Others only come back to what they lie on; stopped each time, they would go on doing so for ever.
+        """
+        speed = parted(contacts.weights, contacts.rows, v) - contacts.velocity
+        is_blow = -dots(speed, contacts.normal) > gravity_strength(self.gravity) * dt
+        return contacts._replace(is_struck=contacts.is_struck & is_blow)
 
     def _forget(self, state: State, v, contacts, load, step):
         """Stop what was struck, and leave out of the history what the struck contacts did.

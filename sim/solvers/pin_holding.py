@@ -3,8 +3,8 @@
 Hard pins are a projection where that is exact and cheap: nodes, and points whose rows leave each other room. Where more
 points are pinned than the cage has freedom, or nearly so, they are springs, stiff against everything that the nodes
 feel: the surface goes where it is asked to as closely as the cage can (least squares), and nothing leaps. So are, in
-steps where only nodes that leap could meet them, points that contradict each other. Pins below full strength are
-springs of their own rate.
+steps where only nodes that leap could meet them, points that contradict each other; and these let go where they have
+torn an element to more than the size of the body. Pins below full strength are springs of their own rate.
 """
 
 from dataclasses import dataclass, replace
@@ -33,6 +33,7 @@ FASTEST_LED = 0.1  # sizes per step that a target is led: more is a jump
 HARDNESS = 100.0  # of the springs of hard pins together, in what their nodes feel of inertia and elasticity
 LEAP = 3.0  # times as far as points are led: nodes that must go further, and
 LEAST_LEAP = 1.0  # sizes, are not asked to
+MOST_TORN = 1.5  # sizes that a node may be away from a hard point of its element: the point lets go until it is back
 MOST_HOLDINGS = 8  # that are kept
 
 
@@ -215,22 +216,23 @@ class Holding:
         led = target - target_before[which]
         far = np.sqrt((led * led).sum(axis=1)) > FASTEST_LED * self.body.size
         wanted = target + self.lag[:, None] * (p + np.where(far[:, None], 0.0, led) - target)
-        offset = corners - p[:, None, :]
-        leapt = (offset * offset).sum(axis=2) > (LEAST_LEAP * self.body.size) ** 2
-        leapt &= self.may_leap
-        if not leapt.any():
+        offset = np.where(weights[:, :, None] != 0.0, corners - p[:, None, :], 0.0)
+        has_torn = (offset * offset).sum(axis=2).max(axis=1) > (MOST_TORN * self.body.size) ** 2
+        has_torn &= self.strength[which] >= 1.0
+        if not has_torn.any():
             return self.made.towards(wanted)
-        # What has leapt already is taken to go along with the other nodes of its point.
-        weights = np.where(leapt, 0.0, weights)
-        weights /= weights.sum(axis=1, keepdims=True)
-        aside = p - np.einsum("ka,kai->ki", weights, corners)
-        return self._made(weights).towards(wanted - aside)
+        return self._made(np.where(has_torn, 0.0, self.stiffness)).towards(wanted)
 
-    def _made(self, weights):
-        """Springs of the points with these weights (k, a)."""
+    def _made(self, stiffness):
+        """The points as springs of a stiffness (k,) [N/m]."""
         which, points = self.sprung, self.points
-        nodes, blocked = points.nodes[which], points.blocked[which]
-        return pin_springs(nodes, weights, self.stiffness, blocked, self.strength[which] >= 1.0)
+        return pin_springs(
+            points.nodes[which],
+            points.weights[which],
+            stiffness,
+            points.blocked[which],
+            self.strength[which] >= 1.0,
+        )
 
     def _prepare(self, dt):
         """What depends on nothing but the strengths and the length of the step."""
@@ -251,6 +253,5 @@ class Holding:
         hardness = HARDNESS * (weights * feels[nodes]).sum(axis=1)
         k = np.where(is_hard, hardness / np.maximum(hard_count, 1.0), k)
         self.lag, self.stiffness = c / (k + c), k + c
-        self.may_leap = is_hard[:, None] & (weights < weights.max(axis=1, keepdims=True))
-        self.made = self._made(weights)
+        self.made = self._made(self.stiffness)
         self.prepared_dt = dt

@@ -40,6 +40,7 @@ DOUBLING = 0.1  # time in which that grows as much again, until nothing resists 
 # Nodes that outrun the waves of their material tear it to as many times its size: none does, and then it cannot stray.
 FASTEST_FLYING = 6.0  # wave speeds at which nodes move against their part
 FASTEST_HELD = 2.5  # and against its pins
+FARTHEST = 0.5  # sizes that they go so in a step
 TOUCHED_SHARE = 1.0  # greatest where something touches the part: more would push it through a press
 
 
@@ -113,13 +114,14 @@ def _pay(body: SoftBody, pins: PinsInStep, most: float, debt: float, out_v) -> f
     return debt - paid
 
 
-def restrain(body: SoftBody, state: State, pins: PinsInStep, wave_speed: float):
-    """Let no part deform faster than its material, with waves of a speed [m/s], could ever follow.
+def restrain(body: SoftBody, state: State, pins: PinsInStep, wave_speed: float, dt: float):
+    """Let no part deform faster than its material, with waves of a speed [m/s], or steps of dt [s] could ever follow.
 
     Returns by how much that changed the velocities, shape (n, 3) [m/s], or None.
     """
     before = state.v.copy()
-    fastest = wave_speed * np.where(pins.is_flying, FASTEST_FLYING, FASTEST_HELD) + pins.paces
+    fastest = wave_speed * np.where(pins.is_flying, FASTEST_FLYING, FASTEST_HELD)
+    fastest = np.minimum(fastest, FARTHEST * body.size / dt) + pins.paces
     is_slowed = slow_down(
         state.x,
         body.mass,

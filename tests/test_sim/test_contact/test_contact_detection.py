@@ -6,7 +6,9 @@ from contact_scenes import block, kind_of
 
 from jellycage import sim
 from jellycage.sim.contact.finder import (
+    CARRIERS,
     LIGHT,
+    RESTING,
     MARGIN,
     PUSH_OUT,
     STIFFNESS,
@@ -197,14 +199,22 @@ def rows_of(finder, x, ahead, arrays, memory=NO_MEMORY, dt=0.02):
 
 
 def test_points_of_an_element_share_its_stiffness():
-    """Together they are as stiff as one; k is STIFFNESS effective masses, none too light, over dt squared."""
+    """Together they are as stiff as one; k is STIFFNESS effective masses, none too light, over dt squared.
+
+    But so much at least that a few elements carry the body without sinking in.
+    """
     finder, x, ahead, arrays = set_up(sim.ground(50.0))
-    _, rows = rows_of(finder, x, ahead, arrays)
     element, mass = finder.points.element, finder.mass
     count = np.bincount(element)[element]
     assert count.max() > 1
     mass = np.maximum(mass, LIGHT * mass.mean())
-    np.testing.assert_allclose(rows.stiffness, STIFFNESS * mass / count / 0.02**2)
+    weight, depth = 9.81 * finder.body.mass.sum(), RESTING * finder.body.size
+    least = weight / (CARRIERS * depth)
+    for dt in (0.02, 0.0005):
+        _, rows = rows_of(finder, x, ahead, arrays, dt=dt)
+        expected = np.maximum(STIFFNESS * mass / dt**2, least)
+        assert (expected > least).any() == (dt < 0.01)
+        np.testing.assert_allclose(rows.stiffness * count, expected)
 
 
 def test_deep_points_are_asked_to_come_out_at_a_gentle_speed():

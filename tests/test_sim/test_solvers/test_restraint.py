@@ -1,4 +1,4 @@
-"""No body deforms faster than its material can follow, so none is torn to many times its size; others are left alone."""
+"""No body deforms faster than its material can follow, so none is torn to many times its size; others are let be."""
 
 import numpy as np
 import pytest
