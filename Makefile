@@ -60,6 +60,7 @@ verify: $(READY)
 	$(PYTHON) tests/verify_ragdoll.py
 	JELLYCAGE_KILLS=20 $(PYTHON) -m pytest -q tests/test_sim/test_bake/test_bake_killed.py
 	$(PYTHON) tests/verify_motion.py --meshes $(MESHES)
+	$(PYTHON) tests/verify_vibrations.py
 	$(PYTHON) tests/verify_impacts.py --meshes $(MESHES)
 
 # Blender as a Python module, 370 MB, in a place of its own that holds nothing of ours: the extension must bring its own.

@@ -21,7 +21,7 @@ from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.presets import gravity_strength
 
 STIFFNESS = 100.0  # k in effective masses over dt^2, but
-CARRIERS = 2.0  # elements that carry a body's weight must sink in by no more than RESTING: what is soft there rocks for ever
+CARRIERS = 2.0  # elements that carry a body's weight sink in by no more than RESTING: what gives way drives what rocks
 LIGHT = 0.25  # of the mean effective mass: points are not taken to be lighter
 TOLERANCE = 0.006  # of the body's size, and
 THIN = 0.25  # of the collider's: depth below a plane that may be left

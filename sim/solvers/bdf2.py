@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from jellycage.sim.contact.candidates import dots, parted
 from jellycage.sim.contact.strikes_kernels import PressedContacts, stop_strikes
 from jellycage.sim.soft.body import SoftBody
-from jellycage.sim.soft.presets import gravity_strength
 from jellycage.sim.soft.state import Memory, State
 from jellycage.sim.solvers.implicit_euler import ImplicitEuler
 from jellycage.sim.solvers.pin_holding import PinsInStep
@@ -158,7 +157,7 @@ class BDF2(ImplicitEuler):
         Others only come back to what they lie on; stopped each time, they would go on doing so for ever.
         """
         speed = parted(contacts.weights, contacts.rows, v) - contacts.velocity
-        is_blow = -dots(speed, contacts.normal) > gravity_strength(self.gravity) * dt
+        is_blow = -dots(speed, contacts.normal) > np.linalg.norm(self.gravity) * dt
         return contacts._replace(is_struck=contacts.is_struck & is_blow)
 
     def _forget(self, state: State, v, contacts, load, step):

@@ -8,9 +8,9 @@ from jellycage import sim
 from jellycage.sim.contact.finder import (
     CARRIERS,
     LIGHT,
-    RESTING,
     MARGIN,
     PUSH_OUT,
+    RESTING,
     STIFFNESS,
     THIN,
     TOLERANCE,

@@ -483,7 +483,7 @@ def test_the_memory_of_contacts_matters():
     """Without the bristles of the step before, a block on a slope slides a little."""
     plane, normal, down = slope(0.4)
     body = block(normal=normal)
-    settled = last(states(body, [plane], 200, DT))
+    settled = last(states(body, [plane], 400, DT))
     state = settled.copy()
     for _ in range(50):
         state.state.contacts = NO_MEMORY

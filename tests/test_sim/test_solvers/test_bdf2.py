@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from beams import beam_hexes, beam_tets, end_nodes
+from beams import beam_hexes, beam_tets
+from ringing import NO_GRAVITY, bent_beam, crossings, swings
 from stepping import OneBody, elastic, state_bits
 
 from jellycage import sim
@@ -26,7 +27,6 @@ TIGHT = sim.SolverSettings(
     precision=1e-15,
 )
 ONE_STEP = sim.SolverSettings(integrator="bdf2", newton_iterations=1)
-NO_GRAVITY = (0.0, 0.0, 0.0)
 
 
 @pytest.fixture(params=list(BEAMS))
@@ -153,29 +153,12 @@ def test_a_tumbling_soft_block_agrees_with_short_steps(kind):
 @pytest.mark.parametrize("settings", [TIGHT, SETTINGS, ONE_STEP], ids=["tight", "default", "one"])
 def test_the_loss_of_a_vibration_is_that_of_the_formula(settings):
     """At 40 steps per period 5.6 % of the amplitude in ten periods and 0.8 % of the frequency; and of second order."""
-    cage = sim.Cage(*beam_hexes(6, 2, 2, (2.0, 0.5, 0.5)))
-    fixed, tip = end_nodes(cage.nodes)
-    pins = [sim.Pin(sim.node_points(fixed))]
-    law = sim.Corotated(1e7, 0.3, 1000.0)
-    bent = sim.equilibrium(sim.SoftBody(cage, law, pins=pins), gravity=(0.0, 0.0, -1.0)).x
-    body = sim.SoftBody(cage, law, pins=pins, start=bent)
-
-    def heights(dt, steps):
-        run = OneBody(body, dt, settings, gravity=NO_GRAVITY)
-        yield run.x[tip, 2].mean() - cage.nodes[tip, 2].mean()
-        for _ in range(steps):
-            run.step()
-            yield run.x[tip, 2].mean() - cage.nodes[tip, 2].mean()
-
-    def crossings(z, dt):
-        k = np.flatnonzero(z[:-1] * z[1:] < 0.0)
-        return dt * (k + z[k] / (z[k] - z[k + 1]))
-
-    fine = np.array(list(heights(0.001, 1200)))
+    body, tip = bent_beam()
+    fine = swings(body, tip, 0.001, 1200, settings)
     period = 2.0 * np.diff(crossings(fine, 0.001)).mean()
     losses, shifts = [], []
     for steps in (20, 40):
-        z = np.array(list(heights(period / steps, 6 * steps)))
+        z = swings(body, tip, period / steps, 6 * steps, settings)
         turn = 1j * 2.0 * np.pi / steps
         formula = np.roots([1.5 - turn, -2.0, 0.5])
         grown = np.abs(formula[np.abs(formula - np.exp(turn)).argmin()])
