@@ -10,25 +10,23 @@ NO_GRAVITY = (0.0, 0.0, 0.0)
 
 
 def bent_beam(build=beam_hexes, counts=(6, 2, 2), size=(2.0, 0.5, 0.5), young=1e7):
-    """A beam without damping, fixed at one end and bent as by a gravity of 1 m/s^2, and the nodes of its free end."""
+    """A beam without damping, fixed at one end and bent as by a gravity of 1 m/s^2, and by how much (n, 3) [m]."""
     cage = sim.Cage(*build(*counts, size))
-    fixed, tip = end_nodes(cage.nodes)
+    fixed, _ = end_nodes(cage.nodes)
     pins = [sim.Pin(sim.node_points(fixed))]
     law = sim.Corotated(young, 0.3, 1000.0)
     bent = sim.equilibrium(sim.SoftBody(cage, law, pins=pins), gravity=(0.0, 0.0, -1.0)).x
-    return sim.SoftBody(cage, law, pins=pins, start=bent), tip
+    return sim.SoftBody(cage, law, pins=pins, start=bent), bent - cage.nodes
 
 
-def swings(body, nodes, dt, steps, settings):
-    """How far some nodes are above where they are at rest on average [m], at the start and after each step."""
-    run, rest = (
-        OneBody(body, dt, settings, gravity=NO_GRAVITY),
-        body.elements.nodes[nodes, 2].mean(),
-    )
-    found = [run.x[nodes, 2].mean() - rest]
-    for _ in range(steps):
-        run.step()
-        found.append(run.x[nodes, 2].mean() - rest)
+def swings(body, shape, dt, steps, settings):
+    """How much of a shape (n, 3) is in the displacement of a body, by mass, at the start and after each step."""
+    run, weighed = OneBody(body, dt, settings, gravity=NO_GRAVITY), body.mass[:, None] * shape
+    found = []
+    for number in range(steps + 1):
+        if number:
+            run.step()
+        found.append(((run.x - body.elements.nodes) * weighed).sum() / (shape * weighed).sum())
     return np.array(found)
 
 

@@ -153,12 +153,12 @@ def test_a_tumbling_soft_block_agrees_with_short_steps(kind):
 @pytest.mark.parametrize("settings", [TIGHT, SETTINGS, ONE_STEP], ids=["tight", "default", "one"])
 def test_the_loss_of_a_vibration_is_that_of_the_formula(settings):
     """At 40 steps per period 5.6 % of the amplitude in ten periods and 0.8 % of the frequency; and of second order."""
-    body, tip = bent_beam()
-    fine = swings(body, tip, 0.001, 1200, settings)
+    body, shape = bent_beam()
+    fine = swings(body, shape, 0.001, 1200, settings)
     period = 2.0 * np.diff(crossings(fine, 0.001)).mean()
     losses, shifts = [], []
     for steps in (20, 40):
-        z = swings(body, tip, period / steps, 6 * steps, settings)
+        z = swings(body, shape, period / steps, 6 * steps, settings)
         turn = 1j * 2.0 * np.pi / steps
         formula = np.roots([1.5 - turn, -2.0, 0.5])
         grown = np.abs(formula[np.abs(formula - np.exp(turn)).argmin()])
