@@ -8,8 +8,10 @@ and the slip s(u) = s0 + (I - n n^T) d of its bristle, a contact has the energy
 
 N the contact's pressure where it was looked at last. Both parts are convex, and their gradients are a push that never
 pulls and Coulomb's friction, which holds a resting point by its bristle without any creep. k is a multiple of the
-effective mass over dt^2, so a contact that is pressed stops its point within a step whatever the material is; where
-the point still ends too deep, the plane is raised by that depth and the step solved again (the method of multipliers).
+effective mass over dt^2, so a contact that is pressed stops its point within a step whatever the material is, and large
+enough for the weight of the body; where the point still ends too deep, the plane is raised by that depth and the step
+solved again (the method of multipliers). A plane that rises under what rolls on it drives it, so weight alone must not
+need that.
 
 For a linear solve each contact is one spring B, k across the plane if it is active and min(k, mu N / |s|) along it: a
 quadratic that lies above the energy and touches it. Solve, look again which contacts are active and how far they slip,

@@ -8,15 +8,13 @@ from typing import NamedTuple
 
 from jellycage.sim.contact.response_kernels import (
     add_spring_forces,
-    contact_block,
     contact_energy_and_forces,
     raise_multipliers,
-    spring_force,
     stabilise_positions,
     update_active_set,
 )
-from jellycage.sim.maths.matrix3_kernels import solve_within
 from jellycage.sim.soft.constraints_kernels import project
+from jellycage.sim.solvers.balance_kernels import balance_parts
 from jellycage.sim.solvers.coarse_space_kernels import turn_groups
 from jellycage.sim.solvers.conjugate_gradients_kernels import (
     dot,
@@ -34,7 +32,6 @@ from jellycage.sim.solvers.problem_kernels import (
     find_value,
     referred,
 )
-from jellycage.sim.solvers.springs_kernels import pull_of
 from jellycage.toolkit.compile_kernels import njit, njit_inside
 
 SUFFICIENT = 1e-4  # Armijo: a step must lower E by this fraction of what its slope promises
@@ -108,72 +105,6 @@ def reach_pins(problem, is_damped):
         taken *= 0.25
     copy(moved, u)
     return find_value(problem, is_damped, u, scratch.force)
-
-
-@njit_inside
-def balance_parts(problem):
-    """Shift every part as a whole, as its hard pins allow, until wells, forces, springs and contacts on it balance.
-
-    Elastic forces cancel within a part, so a truncated solve leaves an error in the momentum that one shift mends.
-    Parts that a contact joins to others are left as they were solved.
-    """
-    increment, contacts = problem.increment, problem.contacts
-    springs = increment.springs
-    part, sums, out_u = problem.part, problem.scratch.part_sums, problem.solution.u
-    weight, load, centre, sliding = (
-        increment.weight,
-        increment.load,
-        increment.centre,
-        increment.sliding,
-    )
-    # Force, then stiffness (00, 11, 22, 01, 02, 12), then whether it is joined to another, of each part.
-    clear(sums)
-    for i in range(out_u.shape[0]):
-        c = part[i]
-        for k in range(3):
-            sums[c, 3 + k] += weight[i]
-            sums[c, k] += load[i, k] - weight[i] * (out_u[i, k] - centre[i, k])
-    if springs.stiffness.shape[0]:
-        add(increment.x, out_u, problem.scratch.x)
-    for p in range(springs.stiffness.shape[0]):
-        c, b, k = part[springs.nodes[p, 0]], springs.blocked[p], springs.stiffness[p]
-        _, (fx, fy, fz) = pull_of(springs, problem.scratch.x, p)
-        whole = 0.0  # a spring may stand for many points, so that its weights need not sum to 1
-        for a in range(springs.nodes.shape[1]):
-            whole += springs.weights[p, a]
-        sums[c, 0] -= whole * fx
-        sums[c, 1] -= whole * fy
-        sums[c, 2] -= whole * fz
-        for m in range(6):
-            sums[c, 3 + m] += whole * whole * k * b[m]
-    for t in range(contacts.gap.shape[0]):
-        if contacts.is_active[t] or contacts.slip_stiffness[t] > 0.0:
-            c, whole = part[contacts.rows[t, 0]], 0.0
-            for a in range(contacts.rows.shape[1]):
-                other = part[contacts.rows[t, a]]
-                whole += contacts.weights[t, a]
-                if other != c and contacts.weights[t, a] != 0.0:
-                    sums[c, 9] = sums[other, 9] = 1.0
-            if (
-                whole < 0.5
-            ):  # 0, where side b is soft too: what acts on the one acts back on the other
-                continue
-            b = contact_block(contacts, t)
-            fx, fy, fz = spring_force(contacts, out_u, t)
-            sums[c, 0] += fx
-            sums[c, 1] += fy
-            sums[c, 2] += fz
-            for m in range(6):
-                sums[c, 3 + m] += b[m]
-    for c in range(sums.shape[0]):
-        sums[c, 0], sums[c, 1], sums[c, 2] = solve_within(
-            sliding[c], sums[c, 3:9], sums[c, 0], sums[c, 1], sums[c, 2]
-        )
-    for i in range(out_u.shape[0]):
-        c = part[i]
-        if sums[c, 9] == 0.0:
-            for k in range(3):
-                out_u[i, k] += sums[c, k]
 
 
 @njit_inside

@@ -142,12 +142,8 @@ class Holding:
     """Which points are held exactly, and which by springs; what the springs are is worked out once per step length."""
 
     def __init__(self, points: PinnedPoints, strength, is_exact):
-        self.points, self.body, self.strength, self.is_exact = (
-            points,
-            points.body,
-            strength,
-            is_exact,
-        )
+        self.points, self.body = points, points.body
+        self.strength, self.is_exact = strength, is_exact
         self.is_row_exact = is_exact[points.row_point]
         self.rows = chosen_rows(points.rows, self.is_row_exact)
         self.sprung = np.flatnonzero((strength > 0.0) & ~is_exact)
