@@ -31,6 +31,7 @@ NOT_MOVED = np.zeros((0, 3))
 ARRIVED = 1e-14  # distance to a hard pin's target, relative to the body, that is not worth a move
 FASTEST_LED = 0.1  # sizes per step that a target is led: more is a jump
 HARDNESS = 100.0  # of the springs of hard pins together, in what their nodes feel of inertia and elasticity
+FIRM = 4.0  # times as stiff for its mass as a body is on average: what is even stiffer is held as if it were heavier
 LEAP = 3.0  # times as far as points are led: nodes that must go further, and
 LEAST_LEAP = 1.0  # sizes, are not asked to
 MOST_TORN = 1.5  # sizes that a node may be away from a hard point of its element: the point lets go until it is back
@@ -51,6 +52,8 @@ class PinsInStep:
     """Whether no node of each part of the body is held exactly."""
     is_flying: NDArray[np.bool_]
     """Whether it is held by no pin at all."""
+    is_led: NDArray[np.bool_]
+    """Whether each node belongs to a point that is pinned, shape (n,)."""
     sliding: NDArray[np.float64]
     """Projector on the translations that exact pins leave it, (00, 11, 22, 01, 02, 12), shape (parts, 6)."""
     drifting: NDArray[np.float64]
@@ -157,6 +160,7 @@ class Holding:
             NO_SPRINGS,
             is_free=points.parts_without(is_exact),
             is_flying=points.parts_without(is_held),
+            is_led=points.nodes_of(is_held),
             sliding=points.left_free(self.is_row_exact),
             drifting=points.left_free(is_held[points.row_point]),
             pace=np.zeros((self.body.part_count, 3)),
@@ -236,10 +240,13 @@ class Holding:
         nodes, weights, strength = points.nodes[which], points.weights[which], self.strength[which]
         is_hard = strength >= 1.0
         rate = spring_rate(np.where(is_hard, 0.0, strength))
-        # All soft points of a part together carry all of it, be they few or many.
+        # All soft points of a part together carry all of it, be they few or many, each by the mass and the stiffness
+        # around it: light nodes among stiff elements, as at tips, would else be left behind.
         part = points.part[which]
-        whole = np.bincount(body.part, body.mass)
-        mass = np.where(is_hard, 0.0, points.mass[which])
+        whole, firmness = (np.bincount(body.part, of) for of in (body.mass, body.stiffness_scale))
+        around = (weights * body.mass[nodes]).sum(axis=1)
+        stiff = (weights * body.stiffness_scale[nodes]).sum(axis=1) * (whole / firmness)[part]
+        mass = np.where(is_hard, 0.0, np.maximum(around, stiff / FIRM))
         mass = mass * (whole / np.maximum(np.bincount(part, mass, len(whole)), 1e-300))[part]
         k, c = mass * rate * rate, 2.0 * mass * rate / dt
         # Hard points of one element share one stiffness: how many there are must not matter.

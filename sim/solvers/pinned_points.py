@@ -60,11 +60,16 @@ class PinnedPoints:
             first += len(own)
         return np.concatenate(goals)
 
+    def nodes_of(self, points: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether each node of the body belongs to one of these points, shape (n,)."""
+        result = np.zeros(len(self.body.mass), bool)
+        result[self.nodes[points][self.weights[points] != 0.0]] = True
+        return result
+
     def parts_without(self, points: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether each part of the body has none of these points."""
         result = np.ones(self.body.part_count, bool)
-        nodes, weights = self.nodes[points], self.weights[points]
-        result[self.body.part[nodes[weights != 0.0]]] = False
+        result[self.body.part[self.nodes_of(points)]] = False
         return result
 
     def left_free(self, rows: NDArray[np.bool_]) -> NDArray[np.float64]:

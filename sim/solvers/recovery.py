@@ -26,6 +26,7 @@ CALMING = 0.1  # time in which the velocities of its deformation then fall to 1/
 PAYING = (
     0.05  # the same, of a debt that is being paid: a shrunk body at rest must be able to grow [s]
 )
+LONGEST_LED = 0.15  # that elements between pins are taken to have been inside out [s]
 MOST_GAIN = 1.5  # of kinetic energy, to keep momenta: more is asked for by a part that has shrunk
 HELPLESS = 0.5  # after this time its nodes are also pulled to where they belong [s]
 LONGEST_TIME = 1.5  # that is remembered [s]
@@ -61,6 +62,7 @@ def recover(
     if is_alone.any():
         _keep_momenta(body, before, state, is_alone, load, dt)
     collapsed = follow_degeneration(body, before.x, state.x, dt, memory)
+    _yield_to_pins(body, pins, memory)
     newton.evaluate(state.x, [memory])
     # What motion cannot pay at once stays owed.
     debt = max(memory["recovery_debt"][()] + newton.elastic_energy - energy, 0.0)
@@ -72,6 +74,14 @@ def recover(
         debt = _pay(body, pins, most, debt, state.v)
     memory["recovery_debt"][...] = debt
     return collapsed
+
+
+def _yield_to_pins(body: SoftBody, pins: PinsInStep, memory: Memory) -> None:
+    """Let elements that pins hold inside out not be rescued harder and harder: they would only keep the pins away."""
+    if pins.is_led.any():
+        is_led = pins.is_led[body.elements.corners].any(axis=1)
+        time = memory["degenerate_time"].reshape(len(is_led), -1)
+        time[is_led] = np.minimum(time[is_led], LONGEST_LED)
 
 
 def _keep_momenta(body: SoftBody, before: State, state: State, is_alone, load, dt: float) -> None:

@@ -216,18 +216,18 @@ class _Stand:
         self.is_held_straight = slenderness > 1.0
         layers = min(int(np.ceil(2.0 * slenderness)), MOST_LAYERS) if slenderness > 1.0 else 1
         held = _held(body, self.down, layers)
-        no_part, no_sliding = np.zeros(body.part_count, bool), np.zeros((body.part_count, 6))
-        still = np.zeros((body.part_count, 3))
+        parts = body.part_count
         self.pins = PinsInStep(
             held,
             NOT_MOVED,
             NO_SPRINGS,
-            no_part,
-            no_part,
-            no_sliding,
-            no_sliding,
-            still,
-            still[:, 0],
+            is_free=np.zeros(parts, bool),
+            is_flying=np.zeros(parts, bool),
+            is_led=np.zeros(len(body.mass), bool),
+            sliding=np.zeros((parts, 6)),
+            drifting=np.zeros((parts, 6)),
+            pace=np.zeros((parts, 3)),
+            paces=np.zeros(parts),
         )
         # The coarse space takes the floor for wells that give by as much as the body does.
         self.inertia = body.mass * (self.gravity / (self.column_sag() * self.height))
