@@ -39,7 +39,7 @@ SHORTEST = 1e-6  # of a Newton step that the line search still tries
 SHORT = (
     0.5  # Newton steps that are shorter have not got far and are made up for by as many more, up to
 )
-MOST_EXTRA = 3  # times those that may follow the first
+MOST_EXTRA = 6  # times those that may follow the first
 SHORTEST_REACH = 1e-3  # of the way from the pins alone to the first Newton step
 LOAD_SHARE = 0.5  # of the loads, times the tolerance: a residual below this is none
 ROUNDING = 1e-13  # of the energies at hand: a rise below this is none
