@@ -8,6 +8,7 @@ from stepping import euler_increment
 from jellycage import sim
 from jellycage.sim.soft.system import system_of
 from jellycage.sim.solvers.newton import Newton
+from jellycage.sim.solvers.newton_kernels import MOST_EXTRA
 
 
 @pytest.mark.parametrize("poisson_ratio", [0.3, 0.45, 0.48])
@@ -24,8 +25,8 @@ def test_the_first_step_of_a_body_crushed_to_a_twentieth_is_taken_whole(build, p
     assert newton.solve(increment, [state.memory]).shortest == 1.0
 
 
-@pytest.mark.parametrize(("allowed", "least", "most"), [(1, 1, 1), (2, 3, 5)])
-def test_steps_that_did_not_get_far_are_made_up_for(allowed, least, most):
+@pytest.mark.parametrize(("allowed", "least"), [(1, 1), (2, 3)])
+def test_steps_that_did_not_get_far_are_made_up_for(allowed, least):
     """A few crumpled elements must not keep the whole body from going where its pins are; 1 stays semi-implicit."""
     cage = sim.Cage(*beam_tets(4, 2, 2, (2.0, 1.0, 1.0)))
     rng = np.random.default_rng(1)
@@ -37,4 +38,4 @@ def test_steps_that_did_not_get_far_are_made_up_for(allowed, least, most):
     increment = euler_increment(body, state, 1.0 / 24.0, gravity=(0.0, 0.0, 0.0))
     effort = newton.solve(increment, [state.memory])
     assert effort.shortest < 0.5
-    assert least <= effort.newton_iterations <= most
+    assert least <= effort.newton_iterations <= allowed + MOST_EXTRA * (allowed - 1)
