@@ -9,6 +9,8 @@ from stepping import OneBody
 from jellycage import sim
 from jellycage.sim.materials import LAWS
 from jellycage.sim.soft.pins import HALF_STRENGTH_FREQUENCY, spring_rate
+from jellycage.sim.solvers.pin_holding import PinTracker
+from jellycage.sim.solvers.recovery import LONGEST_LED
 
 BEAMS = {"tets": beam_tets, "hexes": beam_hexes}
 MATERIALS = {law.name: law for law in LAWS}
@@ -321,3 +323,32 @@ def test_a_body_on_a_rail_keeps_its_momentum_along_it(kind):
     settings = sim.SolverSettings(newton_iterations=1)
     for run in steps(body, 20, 0.01, settings=settings, gravity=(0.0, 0.0, 0.0)):
         assert body.mass @ run.v @ along / body.mass.sum() == pytest.approx(3.0, abs=1e-6)
+
+
+def test_soft_pins_hold_what_is_stiff_for_its_mass_as_if_it_were_heavier():
+    """A stiff end would be bent back by its elements; elsewhere springs are in proportion to the masses they carry."""
+    cage = sim.Cage(*BEAMS["tets"](8, 1, 1, (2.0, 0.25, 0.25)))
+    is_stiff = cage.nodes[cage.elements].mean(axis=1)[:, 0] > 1.75
+    material = sim.NeoHookean(np.where(is_stiff, 1e7, 1e4), 0.3, 1000.0)
+    every = sim.node_points(np.arange(len(cage.nodes)))
+    body = sim.SoftBody(cage, material, pins=[sim.Pin(every, strength=0.5)])
+    holding = PinTracker(body).holding
+    holding.springs(cage.nodes, cage.nodes, cage.nodes, 0.02)
+    share = holding.stiffness / body.mass
+    soft = cage.nodes[:, 0] < 1.6
+    np.testing.assert_allclose(share[soft], share[soft].mean(), rtol=1e-9)
+    assert share[cage.nodes[:, 0] == 2.0].mean() > 1.5 * share[soft].mean()
+
+
+def test_elements_that_pins_hold_inside_out_are_not_rescued_ever_harder():
+    """Their stiffness would grow hundredfold and keep every pin near them from its target."""
+    cage = sim.Cage(*BEAMS["tets"](4, 1, 1, (2.0, 0.5, 0.5)))
+    led = np.flatnonzero(cage.nodes[:, 0] < 1.1)
+    mirrored = cage.nodes[led] * [1.0, 1.0, -1.0]
+    pin = sim.Pin(sim.node_points(led), mirrored)
+    body = sim.SoftBody(cage, sim.NeoHookean(1e5, 0.3, 1000.0), pins=[pin])
+    for state in steps(body, 60):
+        is_led = np.isin(cage.elements, led).any(axis=1)
+        assert state.memory["degenerate_time"][is_led].max() <= LONGEST_LED
+    assert (sim.determinants(body, state.x) < 0.0).any()
+    np.testing.assert_array_equal(state.x[led], mirrored)
