@@ -43,14 +43,14 @@ demo: $(READY)
 	@cd demo_output && ../.venv/bin/jellycage demo
 
 # Two processes; the tests of a file stay together, for they share what takes long to set up.
-PYTEST := $(PYTHON) -m pytest -q -n 2 --dist loadfile
+PYTEST := $(PYTHON) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 quick: $(READY)
 	$(PYTEST) -m "not slow"
 
 test:
 	@$(MAKE) -s -j2 $(READY) .venv-blender-4.5/ready
-	$(PYTEST)
+	$(PYTEST) tests/test_blender tests/test_wheel.py tests  # the longest first
 
 verify: $(READY)
 	$(PYTHON) tests/verify.py --meshes $(MESHES)

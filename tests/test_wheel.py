@@ -57,6 +57,22 @@ def scripts(wheel, tmp_path_factory):
     return scripts
 
 
+ASKED_FOLDER = "from jellycage.toolkit.compile_kernels import CACHE_FOLDER; print(CACHE_FOLDER)"
+
+
+def test_elements_alone_are_compiled_alone(scripts):
+    """Blender asks for elements alone, and never draws. The first command of the environment: nothing is compiled."""
+    folder = Path(run(scripts / "python", "-c", ASKED_FOLDER).stdout.strip())
+    with subprocess.Popen(
+        [scripts / "python", "-m", "jellycage.sim.warm_up", "tet"], stdin=subprocess.PIPE
+    ) as process:
+        assert process.wait(300) == 0
+    kept = {path.name.split(".")[0] for path in folder.rglob("*.nbi")}
+    assert {"newton_kernels", "prediction_kernels", "strikes_kernels"} < kept
+    assert "picture_kernels" not in kept
+    assert {path.name for path in folder.rglob("warm_*")} == {"warm_tet"}
+
+
 def test_the_demo_runs_from_the_wheel_in_an_empty_folder(scripts, tmp_path):
     done = run(scripts / "jellycage", "demo", cwd=tmp_path)
     names = sorted(path.name for path in tmp_path.iterdir())

@@ -46,6 +46,7 @@ def test_check_asks_about_the_size_of_a_mesh_until_it_is_scaled(folder):
     assert problems("big.obj", "--input-scale", "0.001") == problems("cube.obj") == []
 
 
+@pytest.mark.slow
 def test_check_of_a_scene_names_sizes_overlaps_and_what_is_in_the_floor(folder):
     cube = {"mesh": "cube.obj", "resolution": 4}
     rows = [

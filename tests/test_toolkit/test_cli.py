@@ -175,6 +175,7 @@ def test_info_tells_what_is_inside_an_asset(folder):
     assert_one_line(run("info", "c.npz"), 3, "c.npz")
 
 
+@pytest.mark.slow
 def test_a_picture_can_colour_the_patches(folder):
     result = run("cage", "cube.obj", "-o", "a.npz", "--resolution", "2", "--png", "a.png")
     assert result.exit_code == 0, result.output

@@ -105,6 +105,7 @@ def test_without_any_folder_kernels_still_compile(tmp_path):
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.slow
 def test_the_next_process_compiles_nothing_again(tmp_path):
     # A kernel made by a factory, whose key in the cache holds what it is made of.
     (tmp_path / "again.py").write_text(

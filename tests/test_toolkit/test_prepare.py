@@ -109,6 +109,7 @@ def test_the_number_of_threads_changes_no_byte(tmp_path):
     assert len(digests) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("element", ["tet", "hex"])
 @pytest.mark.parametrize(
     "mesh", [FORK, rotated(torus(), 2), linked_rings()], ids=["fork", "torus", "linked"]

@@ -185,6 +185,7 @@ def test_progress_rises_and_knows_every_step(tmp_path):
 # ---- stopping and continuing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt()], ids=["cancelled", "ctrl-c"])
 @pytest.mark.parametrize("steps", [1, 11, 12, 26])
 def test_a_bake_that_was_stopped_continues_to_the_same_bits(error, steps, violent, whole, tmp_path):
@@ -200,6 +201,7 @@ def test_a_bake_that_was_stopped_continues_to_the_same_bits(error, steps, violen
     assert_same(folder, whole)
 
 
+@pytest.mark.slow
 def test_a_bake_may_be_stopped_at_every_frame(violent, whole, tmp_path):
     folder = tmp_path / "a.bake"
     for _ in range(FIRST, LAST):

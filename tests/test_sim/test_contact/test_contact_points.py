@@ -52,6 +52,7 @@ def test_points_lie_on_the_surface(body):
     assert distance_to_cube(x).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_no_place_of_the_surface_is_far_from_a_contact_point(body):
     x = positions(contact_points(body), body.asset.cage_nodes)
     u = np.linspace(0.0, 1.0, 41)

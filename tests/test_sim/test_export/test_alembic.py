@@ -74,6 +74,7 @@ HOLDS = [0, 0, 0, 1, 1, 2, 2, 2, 3, 3]
 """Which of four poses each frame shows: repeats at the start, in the middle and at the end."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mesh", "has_velocities", "poses"),
     [

@@ -88,6 +88,7 @@ def test_nothing_jumps_at_the_transition(spine):
     assert np.abs(steps[at] - steps[at - 1]).max() < 0.025
 
 
+@pytest.mark.slow
 def test_in_any_pose_joints_and_rod_are_valid_when_they_begin():
     for seed in range(20):
         character = posed(walker(), np.random.default_rng(seed), 0.8)
@@ -159,6 +160,7 @@ def test_without_names_the_spine_is_between_two_forks():
 # ---- what is simulated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spine", SPINES)
 def test_the_walker_falls_and_comes_to_rest_on_the_ground(spine):
     run = fallen(spine)

@@ -393,6 +393,7 @@ def test_the_digest_notices_changes_of_every_file(tmp_path):
 # ---- files
 
 
+@pytest.mark.slow
 def test_every_file_of_a_rigid_scene_can_be_written(tmp_path):
     scene = write_scene(tmp_path, busy(tmp_path), "shot.json")
     outputs = [w for name in ("a.abc", "a.pc2", "a.mdd", "a.obj") for w in ("-o", tmp_path / name)]

@@ -163,6 +163,7 @@ def test_it_does_not_matter_whether_a_state_or_its_copy_is_stepped(kind, made):
         assert_same_state(run, front)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", list(MADE))
 @pytest.mark.parametrize("kind", list(BEAMS))
 def test_a_copied_state_continues_bit_for_bit(kind, made):

@@ -95,6 +95,7 @@ def test_every_part_of_a_scene_is_at_the_same_time(shot):
         assert len(state.soft) == len(shot.scene.bodies)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["arrays", "copy"])
 def test_a_state_that_was_put_away_goes_on_bit_for_bit(shot, way):
     run = run_of(shot)
@@ -111,6 +112,7 @@ def test_a_state_that_was_put_away_goes_on_bit_for_bit(shot, way):
             assert_same(state, run[frame])
 
 
+@pytest.mark.slow
 def test_a_step_of_a_copy_leaves_the_state_that_it_was_copied_from(shot):
     stepper = shot.stepper()
     state = stepper.start()
@@ -123,6 +125,7 @@ def test_a_step_of_a_copy_leaves_the_state_that_it_was_copied_from(shot):
         stepper.step(state)
 
 
+@pytest.mark.slow
 def test_states_that_take_turns_in_one_stepper_move_as_in_steppers_of_their_own(shot):
     run, stepper, ahead = run_of(shot), shot.stepper(), 5
     first, second = stepper.start(), run[ahead].copy()
@@ -152,6 +155,7 @@ def failing(function, call):
     return wrapped
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("owner", [SoftStepper, RigidWorld], ids=lambda owner: owner.__name__)
 def test_a_step_that_fails_leaves_the_state_as_it_was(shot, owner, monkeypatch):
     """Wherever it fails: at any body in any substep, or in the rigid world after all soft bodies have moved."""
@@ -169,6 +173,7 @@ def test_a_step_that_fails_leaves_the_state_as_it_was(shot, owner, monkeypatch):
     assert_same(state, run[9])
 
 
+@pytest.mark.slow
 def test_a_step_that_is_stopped_between_substeps_leaves_the_state_as_it_was(shot):
     def stop(substep):
         raise Stop

@@ -79,6 +79,7 @@ def samples(shape, count=300):
     return np.concatenate([x, 0.4 * x, surface(shape, 0.2)[::7] + 1e-3 * x[:1]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_distances_are_those_to_a_sampled_surface(shape):
     spacing = 0.02

@@ -224,6 +224,7 @@ def test_one_newton_step_is_as_good_as_many(kind):
     np.testing.assert_allclose(lengths[ONE_STEP], lengths[TIGHT], atol=0.01 * 0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("young", [1e5, 1e6, 1e8])
 @pytest.mark.parametrize("dt", [0.02, 0.005])
 def test_a_fall_ends_no_higher_than_it_began(kind, young, dt):

@@ -212,6 +212,7 @@ def test_the_coarse_matrix_is_the_dense_product():
     np.testing.assert_allclose(found, dense, atol=1e-11 * np.abs(dense).max())
 
 
+@pytest.mark.slow
 @every_body
 def test_groups_turn_with_the_body(body):
     nodes, space = body.elements.nodes, space_of(body)

@@ -112,6 +112,7 @@ def test_the_cage_of_pins_that_jump_stays_near(element, which):
         assert width(run.x) < 25.0 * size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [20325, 33176])
 def test_points_that_contradict_each_other_do_not_tear_nodes_away(seed):
     """Met exactly, or by springs that hold a node by next to nothing, they would take nodes forty sizes away."""

@@ -16,6 +16,7 @@ MATERIALS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", ["bdf2", "implicit_euler"])
 @pytest.mark.parametrize("element", ["tet", "hex"])
 @pytest.mark.parametrize("material", MATERIALS)

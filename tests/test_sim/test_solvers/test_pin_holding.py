@@ -119,6 +119,7 @@ def test_hard_pins_are_met_in_every_step(kind, material, name, path):
     assert worst < CLOSE * body.size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nodes", "embedded"])
 def test_a_body_follows_a_jump_of_its_own_length(kind, material, name):
     """Where the pins jumped to, the whole body comes to rest as a copy of the one that hangs there."""

@@ -148,6 +148,7 @@ def thin_bar(seed):
     return sim.SoftBody(cage, law(young_modulus, poisson_ratio, 1000.0), pins=[pin]), down
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_coarse_thin_bars_come_to_rest(seed):
     """Many of them bend right down, which takes plain Newton steps with a projected stiffness thousands."""

@@ -21,6 +21,7 @@ def test_a_violent_scene_stays_within_reach_and_comes_back(seed):
     assert outcome.is_pinned or outcome.inverted == 0, outcome
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", ["bdf2", "implicit_euler"])
 def test_crowded_hard_pins_do_not_throw_a_body_that_starts_mirrored(integrator):
     outcome = run_scene(20092, integrator)

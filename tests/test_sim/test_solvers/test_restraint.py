@@ -68,6 +68,7 @@ def test_held_parts_are_slowed_against_their_pins_but_not_along_their_rails():
     assert mass @ found[:, 2] / mass.sum() == pytest.approx(mean)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("build", [beam_tets, beam_hexes], ids=["tets", "hexes"])
 def test_a_body_that_starts_four_times_too_large_does_not_swing_far(build, integrator):
@@ -83,6 +84,7 @@ def test_a_body_that_starts_four_times_too_large_does_not_swing_far(build, integ
         assert np.ptp(run.x, axis=0).max() < WITHIN * body.size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [20147, 26047])
 def test_a_soft_body_is_not_flung_away_by_pins_that_jump(seed):
     assert run_scene(seed).stray < WITHIN

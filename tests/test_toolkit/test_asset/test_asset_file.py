@@ -87,6 +87,7 @@ def test_half_a_collision_surface_is_refused(tmp_path):
     assert_refused(path, "collision_weights", "jellycage cage")
 
 
+@pytest.mark.slow
 def test_a_damaged_collision_surface_is_refused_or_harmless(tmp_path):
     path, damaged = tmp_path / "whole.npz", tmp_path / "damaged.npz"
     save_asset(cut_asset(), path)

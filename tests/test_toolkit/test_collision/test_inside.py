@@ -7,6 +7,7 @@ from jellycage.toolkit.collision.posed import pose
 from jellycage.toolkit.collision.queries import are_inside, winding_numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["bent", "inverted", "collapsed", "far", "tiny", "huge", "on a lattice"]
 )

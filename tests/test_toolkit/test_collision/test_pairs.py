@@ -54,6 +54,7 @@ def test_pairs_are_those_of_trying_every_pair_and_segments_form_closed_curves(ki
     assert total > 10 * TRIALS or kind == "flat"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bent", "inverted", "on a lattice", "nearly flat"])
 def test_a_body_that_coincides_with_another_crosses_it_along_closed_curves(kind):
     rng, body = np.random.default_rng(1), wavy_body()

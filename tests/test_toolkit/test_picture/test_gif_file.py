@@ -158,6 +158,7 @@ def test_pixels_between_those_that_change_cost_little(tmp_path):
     assert sizes[1] - sizes[0] < 0.1 * sizes[0]
 
 
+@pytest.mark.slow
 def test_a_preview_takes_seconds(tmp_path):
     frames = shaded_ball(72, 480, 360)
     write_gif(tmp_path / "warm.gif", frames[:1], fps=24)

@@ -27,6 +27,7 @@ def sorted_points(points):
     return points[np.lexsort(np.round(points, 6).T)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apart", [0.2, 0.9, 1.5, 2.5])
 def test_points_lie_on_both_surfaces_and_the_nearest_is_kept(apart):
     rng = np.random.default_rng(11)

@@ -70,6 +70,7 @@ def test_a_shape_that_slides_over_flat_ground_feels_no_edge(name, gap):
         assert apart.min(axis=1).max() < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_tumbling_shape_on_flat_ground_is_only_pushed_up(name):
     rng = np.random.default_rng(42)

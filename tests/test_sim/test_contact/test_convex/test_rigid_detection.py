@@ -50,6 +50,7 @@ def all_pairs(scene, dt, margin, excluded=()):
     return pairs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_the_broad_phase_finds_what_trying_all_pairs_finds(seed):
     rng = np.random.default_rng(seed)
