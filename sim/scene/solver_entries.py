@@ -55,7 +55,7 @@ class SolverEntry:
     )
     impact_steps: int = key(
         Whole(1, 1024),
-        "Into how many parts, a power of two, a step is cut at the most while a body strikes something; 1: never.",
+        "Into how many parts, a power of two, a step is cut at the most around blows and yanks of pins; 1: never.",
         SolverSettings.impact_steps,
     )
 

@@ -1,9 +1,9 @@
 """One step of everything in a scene.
 
 A step is a frame. Soft bodies take it in substeps: each body's integrator says what the substep asks for, the finder
-which of its points may touch what, the solver where it goes. A body that strikes something cuts its substep into
-shorter ones. Rigid bodies and ragdolls take the same time in substeps of their own. At the end of a step everything is
-at the same time.
+which of its points may touch what, the solver where it goes. A body that strikes something, or is led wildly, cuts its
+substep into shorter ones. Rigid bodies and ragdolls take the same time in substeps of their own. At the end of a step
+everything is at the same time.
 """
 
 from collections.abc import Callable
@@ -162,7 +162,8 @@ class SoftStepper:
             self._apply_events(state, start, end)
         done = 0.0  # of dt, in halves of halves, so that no time is lost to rounding
         while done < 1.0:
-            share = self._share(done, self.impacts.longest_step(state) / dt)
+            led = self.pins.longest_step(state.v, start + done * dt, dt)
+            share = self._share(done, min(self.impacts.longest_step(state), led) / dt)
             while True:
                 until = done + share
                 attempt = self._attempt(

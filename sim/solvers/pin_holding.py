@@ -36,6 +36,9 @@ LEAP = 3.0  # times as far as points are led: nodes that must go further, and
 LEAST_LEAP = 1.0  # sizes, are not asked to
 MOST_TORN = 1.5  # sizes that a node may be away from a hard point of its element: the point lets go until it is back
 MOST_HOLDINGS = 8  # that are kept
+YANKED = 0.5  # elements that a pin takes its point in a step from where that was going: more turns them inside out
+MOST_LED_STEPS = 4  # that a step is cut into where pins are led so wildly
+HARDEST_SPRING = 0.999  # strength: harder pins take their points as far
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +72,7 @@ class PinTracker:
 
     def __init__(self, body: SoftBody):
         self.points = PinnedPoints(body)
+        self.spacing = float(np.cbrt(body.elements.volumes.sum() / len(body.mass)))
         self.strength: NDArray | None = None
         self._read(0.0)
 
@@ -87,6 +91,21 @@ class PinTracker:
             return holding.pins
         pins = replace(holding.pins, moved=moved, springs=springs)
         return self._led(pins, end, dt) if is_led else pins
+
+    def longest_step(self, v, start: float, dt: float) -> float:
+        """How long a step from a time [s] and node velocities v (n, 3) may be, dt at most, so that pins do not yank."""
+        points = self.points
+        if points.is_steady:
+            return dt
+        before, pace, longest = points.targets(start), points.carried(v), dt
+        while longest > dt / MOST_LED_STEPS:
+            end = start + longest
+            away = np.linalg.norm(points.targets(end) - before - longest * pace, axis=1)
+            rate = longest * spring_rate(np.minimum(points.strengths(end), HARDEST_SPRING))
+            if (away * rate / (2.0 + rate)).max() <= YANKED * self.spacing:
+                break
+            longest *= 0.5
+        return longest
 
     def _read(self, time):
         """Strengths and targets at a time, and what follows from them."""

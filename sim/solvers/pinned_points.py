@@ -51,6 +51,10 @@ class PinnedPoints:
         pins = zip(self.body.pins, self.start, strict=True)
         return np.concatenate([np.zeros((0, 3)), *(pin.targets(at, time) for pin, at in pins)])
 
+    def carried(self, of_nodes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What a quantity of the nodes (n, 3) comes to at each point, shape (k, 3)."""
+        return np.einsum("ka,kai->ki", self.weights, of_nodes[self.nodes])
+
     def goals(self, targets: NDArray[np.float64]) -> NDArray[np.float64]:
         """What the rows come to with the points at targets (k, 3), shape (r,) [m]."""
         goals, first = [np.zeros(0)], 0

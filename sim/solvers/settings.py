@@ -27,7 +27,7 @@ class SolverSettings:
     integrator: str = "bdf2"
     """A name in `methods.INTEGRATORS`."""
     impact_steps: int = 16
-    """Into how many steps, a power of two, one is cut at the most while a body strikes something; 1: never."""
+    """Into how many steps, a power of two, one is cut at the most around blows and yanks of pins; 1: never."""
 
     def __post_init__(self):
         for name in ("newton_iterations", "linear_iterations", "impact_steps"):
