@@ -72,7 +72,7 @@ def danced(asset, resolution, part, weight):
     strength = WEIGHTS[weight]
     if strength is None:
         strength = np.random.default_rng(1).uniform(0.0, 1.0, len(which)).round(1)
-    # Half-strong pins follow with a lag of 80 ms: the dance is slower for them.
+    # Half-strong pins follow with a lag: the dance is slower for them.
     pace = 1.0 if weight in ("1", "0.9") else 0.5
     body, pin = dancer(asset, flesh(asset), which, strength, pace=pace)
     start = pin.points.positions(asset.cage_nodes)

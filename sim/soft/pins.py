@@ -21,8 +21,8 @@ from jellycage.sim.maths.keyed import Keyed, checked, value_at
 from jellycage.sim.soft.points import Points
 from jellycage.toolkit.arrays import frozen
 
-# At strength 0.5 the time constant 1/w is 10 ms: points give way, and arrive in a frame or two.
-HALF_STRENGTH_FREQUENCY = 16.0
+# At strength 0.5 the time constant 1/w is 8 ms: points give way, and arrive in a frame or two.
+HALF_STRENGTH_FREQUENCY = 20.0
 """Frequency of the spring at strength 0.5 [Hz]."""
 
 

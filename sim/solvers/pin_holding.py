@@ -37,7 +37,7 @@ LEAST_LEAP = 1.0  # sizes, are not asked to
 MOST_TORN = 1.5  # sizes that a node may be away from a hard point of its element: the point lets go until it is back
 MOST_HOLDINGS = 8  # that are kept
 YANKED = 0.5  # elements that a pin takes its point in a step from where that was going: more turns them inside out
-MOST_LED_STEPS = 4  # that a step is cut into where pins are led so wildly
+MOST_LED_STEPS = 2  # that a step is cut into where pins are led so wildly
 HARDEST_SPRING = 0.999  # strength: harder pins take their points as far
 
 

@@ -55,12 +55,12 @@ def test_a_dancing_mesh_is_followed_within_two_cells(name, element, part, streng
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["hand", "creature", "gummy_bear"])
+@pytest.mark.parametrize("name", ["creature", "gummy_bear"])
 def test_a_wild_dance_is_followed_in_long_steps(name):
-    """Three times as fast, one step per frame: it would turn elements inside out, and lag by one to two cells."""
+    """Faster, one step per frame: uncut, elements turn inside out and points are up to a cell behind."""
     asset = caged(name, "tet", 16)
-    which = chosen_vertices(asset.surface_vertices, "all")
-    body, pin = dancer(asset, flesh(asset), which, pace=3.0)
+    which = chosen_vertices(asset.surface_vertices, "tenth")
+    body, pin = dancer(asset, flesh(asset), which, pace=1.5)
     run = OneBody(body, 2.0 * DT)
     for _ in range(24):
         run.step()
