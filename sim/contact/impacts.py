@@ -18,10 +18,16 @@ from jellycage.sim.soft.state import Memory, State
 
 RESOLVED = 0.1  # of L / c: longest step during a blow
 CROSSED = 0.025  # of L: how far points that arrive go in a step
-CRUSHED = 0.01  # of L: how far nodes go against their parts in a step while elements are inside out
+DEFORMED = 0.05  # of L: how far nodes go against their parts in a step, and
+CRUSHED = 0.02  # of L: how far while elements are inside out
 LASTING = 3.0  # L / c after the last points arrived a blow is over
 HARMLESS = 0.05  # of L: a rebound by this height is not worth it
 GROWTH = 2.0  # of steps, one to the next: a method with a history wants no more
+
+
+def is_under_blow(body: SoftBody, memory: Memory) -> bool:
+    """Whether something struck a body and it has not sprung back yet."""
+    return bool(memory["impact_time"] < LASTING * body.length / body.wave_speed)
 
 
 class Impacts:
@@ -32,15 +38,9 @@ class Impacts:
     """
 
     def __init__(self, body: SoftBody, gravity):
-        self.part, self.mass = body.part, body.mass
+        self.body, self.part, self.mass = body, body.part, body.mass
         self.part_mass = np.bincount(body.part, body.mass)
-        volume = float(body.solid_volumes.sum())
-        young = np.broadcast_to(body.material.young_modulus, len(body.solid_share))
-        points = len(body.solid_volumes) // len(young)
-        stiffness = float(np.repeat(young, points) @ body.solid_volumes) / volume
-        self.length = float(np.cbrt(volume / body.part_count))
-        self.wave_speed = np.sqrt(stiffness * volume / body.mass.sum())
-        self.crossing = self.length / self.wave_speed
+        self.length, self.crossing = body.length, body.length / body.wave_speed
         self.slowest = np.sqrt(2.0 * gravity_strength(gravity) * HARMLESS * self.length)
 
     @staticmethod
@@ -56,13 +56,13 @@ class Impacts:
         """How long the next step may be by what was so far [s]."""
         memory = state.memory
         longest = GROWTH * float(memory["step_before"])
-        if memory["impact_time"] < LASTING * self.crossing:
+        if is_under_blow(self.body, memory):
             longest = min(longest, RESOLVED * self.crossing)
-            if memory["collapse_pair"].any():
-                deforming = state.v - self._centre_velocities(state.v)[self.part]
-                fastest = np.sqrt((deforming * deforming).sum(axis=1).max())
-                if fastest > self.slowest:
-                    longest = min(longest, CRUSHED * self.length / fastest)
+            deforming = state.v - self._centre_velocities(state.v)[self.part]
+            fastest = np.sqrt((deforming * deforming).sum(axis=1).max())
+            if fastest > self.slowest:
+                way = CRUSHED if memory["collapse_pair"].any() else DEFORMED
+                longest = min(longest, way * self.length / fastest)
         return longest
 
     def foreseen(self, found: Candidates, v, dt: float) -> float:

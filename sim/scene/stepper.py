@@ -27,7 +27,7 @@ from jellycage.sim.scene.scene import Scene
 from jellycage.sim.scene.state import SceneState, start_state
 from jellycage.sim.shapes.colliders import ColliderArrays, collider_arrays
 from jellycage.sim.soft.body import SoftBody
-from jellycage.sim.soft.elasticity import follow_degeneration
+from jellycage.sim.soft.elasticity import are_rescued, follow_degeneration
 from jellycage.sim.soft.loads import apply_events
 from jellycage.sim.soft.state import State
 from jellycage.sim.soft.system import system_of
@@ -224,9 +224,9 @@ class SoftStepper:
             kept = state.v.copy()
             before, load = State(x_before, v_before, {}), integrator.outer_force(attempt.end)
             collapsed = recover(body, solver, before, state, pins, is_kept, load, dt)
-            integrator.disturb(state, state.v - kept, self._degenerate_nodes(state))
-        count_time(state.memory, collapsed, dt)
-        change = restrain(body, state, pins, self.impacts.wave_speed, dt)
+            integrator.disturb(state, state.v - kept, self._rescued_nodes(state))
+        count_time(body, state, collapsed, dt)
+        change = restrain(body, state, pins, dt)
         if change is not None:
             integrator.disturb(state, change, np.zeros(0, int))
         if self.restitution is not None:
@@ -246,10 +246,10 @@ class SoftStepper:
             state.v += change
             self.integrator.disturb(state, change, np.zeros(0, int))
 
-    def _degenerate_nodes(self, state: State) -> NDArray[np.int32]:
-        """Nodes of elements with a degenerate quadrature point."""
-        corners, pair = self.body.elements.corners, state.memory["collapse_pair"]
-        element = np.flatnonzero(pair) // (len(pair) // len(corners))
+    def _rescued_nodes(self, state: State) -> NDArray[np.int32]:
+        """Nodes of elements with a quadrature point that is being rescued."""
+        corners, is_rescued = self.body.elements.corners, are_rescued(self.body, state.memory)
+        element = np.flatnonzero(is_rescued) // (len(is_rescued) // len(corners))
         return corners[element].reshape(-1)
 
     def _apply_events(self, state: State, start: float, end: float) -> None:

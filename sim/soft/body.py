@@ -219,6 +219,18 @@ class SoftBody:
         extent = np.ptp(self.elements.nodes, axis=0)
         return float(np.sqrt((extent * extent).sum()))
 
+    @cached_property
+    def length(self) -> float:
+        """L, cube root of the solid volume of a part, on average [m]."""
+        return float(np.cbrt(self.solid_volumes.sum() / self.part_count))
+
+    @cached_property
+    def wave_speed(self) -> float:
+        """c = sqrt(E / rho) of waves in it, on average [m/s]."""
+        young = np.broadcast_to(self.material.young_modulus, len(self.solid_share))
+        points = len(self.solid_volumes) // len(young)
+        return float(np.sqrt(np.repeat(young, points) @ self.solid_volumes / self.mass.sum()))
+
     def start_positions(self) -> NDArray[np.float64]:
         """Node positions at the start [m], shape (n, 3)."""
         return self.elements.nodes if self.start is None else self.start

@@ -19,8 +19,10 @@ are 2 mu - 2 (2 mu - lambda tr e) / (s_i + s_j):
 import numpy as np
 from numpy.typing import NDArray
 
+from jellycage.sim.materials.laws_kernels import NEEDS_ROTATION
 from jellycage.sim.rotations import ROTATIONS
 from jellycage.sim.soft.degeneration_kernels import (
+    PATIENCE,
     hex_follow_degeneration,
     tet_follow_degeneration,
 )
@@ -98,6 +100,17 @@ def follow_degeneration(body, x_from, x_to, dt, memory) -> int:
         memory["degenerate_time"],
         memory["rotation"],
     )
+
+
+def are_rescued(body, memory) -> NDArray[np.bool_]:
+    """Whether each quadrature point is degenerate and has another energy than its material's, shape (q,).
+
+    That one changes from step to step, so its forces are not conservative.
+    """
+    is_rescued = memory["collapse_pair"] != 0
+    if not NEEDS_ROTATION[body.material.law]:
+        is_rescued &= memory["degenerate_time"] >= PATIENCE
+    return is_rescued
 
 
 def determinants(body, x) -> NDArray[np.float64]:

@@ -7,8 +7,8 @@ modes die within a few steps, whatever the step is. TR-BDF2 loses 0.1 % for two 
 spectral radius 0.5 loses 0.4 % for one, but only halves the stiff modes per step.
 
 Contacts that close have no part in the history: BDF2 would make a rebound of half the speed of a dead stop
-(`strikes_kernels`). Parts with collapsed elements, or whose nodes outrun the steps, take steps of implicit Euler: the
-forces that bring them back are no gradients of an energy and lean on its damping.
+(`strikes_kernels`). Parts with elements that are being rescued, or whose nodes outrun the steps, take steps of implicit
+Euler: the forces that bring them back are no gradients of an energy and lean on its damping.
 
 Frames: see `prediction_kernels`. What a truncated solve leaves of an error in the momenta of a part that nothing
 touches is mended afterwards by a change of its velocity and spin.
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from jellycage.sim.contact.candidates import dots, parted
 from jellycage.sim.contact.strikes_kernels import PressedContacts, stop_strikes
 from jellycage.sim.soft.body import SoftBody
+from jellycage.sim.soft.elasticity import are_rescued
 from jellycage.sim.soft.state import Memory, State
 from jellycage.sim.solvers.implicit_euler import ImplicitEuler
 from jellycage.sim.solvers.pin_holding import PinsInStep
@@ -38,7 +39,7 @@ from jellycage.sim.solvers.prediction_kernels import (
     predict,
 )
 from jellycage.sim.solvers.problem_kernels import Increment
-from jellycage.sim.solvers.recovery import is_helpless, parts_collapsed
+from jellycage.sim.solvers.recovery import is_helpless, parts_of
 from jellycage.sim.solvers.rigid_motion_kernels import (
     add_rigid_motion,
     keep_momenta,
@@ -77,9 +78,9 @@ class BDF2(ImplicitEuler):
         body, memory, count = self.body, state.memory, len(state.x)
         dt_before = float(memory["dt_before"])
         x_before, v_before = memory["x_before"], memory["v_before"]
-        is_collapsed = self._is_collapsed(memory)
+        is_rescued = self._is_rescued(memory)
         is_known = memory["has_before"] & (dt <= MOST_GROWTH * dt_before)
-        is_known &= ~is_collapsed[body.part]
+        is_known &= ~is_rescued[body.part]
         fastest = MOST_DEFORMED * body.size / dt
         forget_fastest(state.x, state.v, body.mass, body.part, body.part_count, fastest, is_known)
         frames = find_frames(
@@ -89,7 +90,7 @@ class BDF2(ImplicitEuler):
             is_known,
             body.mass,
             body.part,
-            pins.is_free & ~is_collapsed,
+            pins.is_free & ~is_rescued,
             SLOWEST_TURN,
             FASTEST_TURN,
             dt,
@@ -120,7 +121,7 @@ class BDF2(ImplicitEuler):
         # What is led moves as it was moved in this very step.
         is_led = pins.projection.fixed.reshape(-1, 3).any(axis=1)
         v[is_led] = (state.x - x_before)[is_led] / dt
-        is_untouched = pins.is_flying & (body.air_drag == 0.0) & ~self._is_collapsed(memory)
+        is_untouched = pins.is_flying & (body.air_drag == 0.0) & ~self._is_rescued(memory)
         if pressed is not None:
             is_untouched[body.part[pressed.rows[pressed.weights != 0.0]]] = False
         turned = frames.turn
@@ -191,11 +192,11 @@ class BDF2(ImplicitEuler):
         memory["x_before"] -= memory["dt_before"] * change
         memory["has_before"][nodes] = False
 
-    def _is_collapsed(self, memory: Memory):
-        """Whether each part has collapsed elements, or a body that had for long must be pulled, shape (parts,)."""
+    def _is_rescued(self, memory: Memory):
+        """Whether each part has elements that are being rescued, or is pulled with all of its body, shape (parts,)."""
         if is_helpless(memory):
             return np.ones(self.body.part_count, np.bool_)
-        return parts_collapsed(self.body, memory)
+        return parts_of(self.body, are_rescued(self.body, memory))
 
     def _start(self, state, prediction):
         x = state.x + prediction.turned if prediction.turned.any() else state.x

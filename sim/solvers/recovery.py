@@ -8,8 +8,11 @@ And what it does about nodes that outrun their material, which is torn by that o
 import numpy as np
 from numpy.typing import NDArray
 
+from jellycage.sim.contact.impacts import is_under_blow
 from jellycage.sim.soft.body import SoftBody
-from jellycage.sim.soft.elasticity import follow_degeneration
+from jellycage.sim.soft.degeneration_kernels import PATIENCE as POINT_PATIENCE
+from jellycage.sim.soft.degeneration_kernels import SOUND
+from jellycage.sim.soft.elasticity import determinants, follow_degeneration
 from jellycage.sim.soft.state import Memory, State
 from jellycage.sim.solvers.newton import Newton
 from jellycage.sim.solvers.pin_holding import PinsInStep
@@ -21,7 +24,8 @@ from jellycage.sim.solvers.recovery_kernels import (
 )
 from jellycage.sim.solvers.rigid_motion_kernels import keep_momenta
 
-PATIENCE = 0.1  # how long a body may have degenerate elements before it is calmed [s]
+PATIENCE = 0.1  # how long a body may have degenerate elements before it is calmed [s], or
+MOST_PATIENCE = 0.3  # after a blow, if it is so soft that waves take as long to cross it
 CALMING = 0.1  # time in which the velocities of its deformation then fall to 1/e [s]
 PAYING = (
     0.05  # the same, of a debt that is being paid: a shrunk body at rest must be able to grow [s]
@@ -33,6 +37,7 @@ LONGEST_TIME = 1.5  # that is remembered [s]
 SQUEEZED = 1.05  # and that points which are rescued, but not inside out, add up to [s]
 CONFIDENCE = 0.5  # how fast a sound body is trusted again, in times of the time that it was not
 WARINESS = 0.05  # the same below PATIENCE: a body that swings through itself again and again is calmed in the end
+RELIEF = 0.1  # time in which all that falls to 1/e in a body that has all of its volume again [s]
 PULL = 40.0  # how fast the rate of the pull grows [rad/s^2]
 GREATEST_PULL = 20.0  # what it grows to [rad/s]
 # Folded parts that no pin holds are pulled harder: by a share of the rate at which their elements swing.
@@ -66,7 +71,7 @@ def recover(
     newton.evaluate(state.x, [memory])
     # What motion cannot pay at once stays owed.
     debt = max(memory["recovery_debt"][()] + newton.elastic_energy - energy, 0.0)
-    is_calmed = memory["recovery_time"] > PATIENCE
+    is_calmed = memory["recovery_time"] > patience_with(body, memory)
     fraction = 1.0 - np.exp(-2.0 * dt / CALMING) if is_calmed else 0.0
     most = 1.0 - np.exp(-2.0 * dt / PAYING)
     debt = calm(state.x, body.mass, body.part, len(is_free), fraction, most, debt, state.v)
@@ -124,13 +129,13 @@ def _pay(body: SoftBody, pins: PinsInStep, most: float, debt: float, out_v) -> f
     return debt - paid
 
 
-def restrain(body: SoftBody, state: State, pins: PinsInStep, wave_speed: float, dt: float):
-    """Let no part deform faster than its material, with waves of a speed [m/s], or steps of dt [s] could ever follow.
+def restrain(body: SoftBody, state: State, pins: PinsInStep, dt: float):
+    """Let no part deform faster than the waves of its material, or steps of dt [s], could ever follow.
 
     Returns by how much that changed the velocities, shape (n, 3) [m/s], or None.
     """
     before = state.v.copy()
-    fastest = wave_speed * np.where(pins.is_flying, FASTEST_FLYING, FASTEST_HELD)
+    fastest = body.wave_speed * np.where(pins.is_flying, FASTEST_FLYING, FASTEST_HELD)
     fastest = np.minimum(fastest, FARTHEST * body.size / dt) + pins.paces
     is_slowed = slow_down(
         state.x,
@@ -145,24 +150,45 @@ def restrain(body: SoftBody, state: State, pins: PinsInStep, wave_speed: float, 
     return state.v - before if is_slowed else None
 
 
-def count_time(memory: Memory, collapsed: int, dt: float) -> None:
+def count_time(body: SoftBody, state: State, collapsed: int, dt: float) -> None:
     """Add a step of dt [s] to the time that a body has had collapsed points, or take some of it away.
 
     Points that are still being rescued count half up to a time: they may be stuck in a fold, or would fall back for
-    ever, but may also be squeezed for good. Those that were rescued are trusted slowly, and with the body.
+    ever, but may also be squeezed for good. Those that were rescued are trusted slowly, and with the body; but soon
+    where all of it has its volume again, for then there is no fold.
     """
+    memory = state.memory
     before = memory["recovery_time"][()]
-    trust = CONFIDENCE if before > PATIENCE else WARINESS
+    patience = patience_with(body, memory)
+    trust = CONFIDENCE if before > patience else WARINESS
     time = before - trust * dt
+    is_rescued = memory["collapse_pair"] != 0
     if collapsed:
         time = before + dt
-    elif memory["collapse_pair"].any():
+    elif before > patience and determinants(body, state.x).min() > SOUND:
+        fading = np.exp(-dt / RELIEF)
+        time = before * fading
+        rescued = memory["degenerate_time"]
+        np.maximum(
+            rescued * fading, np.minimum(rescued, POINT_PATIENCE), out=rescued, where=is_rescued
+        )
+        memory["recovery_debt"] *= fading
+    elif is_rescued.any():
         time = min(before + 0.5 * dt, SQUEEZED) if before < SQUEEZED else max(time, SQUEEZED)
     memory["recovery_time"][...] = min(max(time, 0.0), LONGEST_TIME)
+    if time <= 0.0:
+        memory["recovery_debt"][...] = 0.0
     if before > 0.0:
         rescued = memory["degenerate_time"]
-        rescued[memory["collapse_pair"] == 0] -= WARINESS * dt if time > 0.0 else np.inf
+        rescued[~is_rescued] -= WARINESS * dt if time > 0.0 else np.inf
         np.maximum(rescued, 0.0, out=rescued)
+
+
+def patience_with(body: SoftBody, memory: Memory) -> float:
+    """How long a body may have degenerate elements before it is calmed [s]."""
+    if is_under_blow(body, memory):
+        return min(max(body.length / body.wave_speed, PATIENCE), MOST_PATIENCE)
+    return PATIENCE
 
 
 def is_helpless(memory: Memory) -> bool:
@@ -177,7 +203,7 @@ def pulled(body: SoftBody, state: State, is_flying, weight, centre, load):
     """
     time = state.memory["recovery_time"] - HELPLESS
     rate = np.full(body.part_count, min(PULL * time, GREATEST_PULL))
-    is_folded = is_flying & parts_collapsed(body, state.memory)
+    is_folded = is_flying & parts_of(body, state.memory["collapse_pair"] != 0)
     own = np.sqrt(body.stiffness_scale.sum() / body.mass.sum())
     share = np.full(body.part_count, FIRST_SHARE * (2.0 ** (time / DOUBLING) - 1.0))
     share[state.memory["is_touched"]] = min(share[0], TOUCHED_SHARE)
@@ -190,11 +216,11 @@ def pulled(body: SoftBody, state: State, is_flying, weight, centre, load):
     return both, moved
 
 
-def parts_collapsed(body: SoftBody, memory: Memory) -> NDArray[np.bool_]:
-    """Whether each part of a body has collapsed elements, shape (parts,)."""
-    pair, corners = memory["collapse_pair"], body.elements.corners
-    is_collapsed = np.zeros(body.part_count, np.bool_)
-    if pair.any():
-        element = np.flatnonzero(pair) // (len(pair) // len(corners))
-        is_collapsed[body.part[corners[element, 0]]] = True
-    return is_collapsed
+def parts_of(body: SoftBody, points: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether each part of a body has an element with one of the quadrature points (q,), shape (parts,)."""
+    corners = body.elements.corners
+    result = np.zeros(body.part_count, np.bool_)
+    if points.any():
+        element = np.flatnonzero(points) // (len(points) // len(corners))
+        result[body.part[corners[element, 0]]] = True
+    return result

@@ -7,8 +7,10 @@ from random_scenes import random_scene, run_scene
 from stepping import OneBody
 
 from jellycage import sim
+from jellycage.sim.contact.impacts import Impacts
 from jellycage.sim.soft.degeneration_kernels import PATIENCE
 from jellycage.sim.soft.elasticity import follow_degeneration
+from jellycage.sim.soft.state import State
 from jellycage.sim.solvers.methods import INTEGRATORS
 from jellycage.sim.solvers.newton import Newton
 from jellycage.sim.solvers.recovery import count_time
@@ -106,12 +108,13 @@ def test_an_element_that_falls_back_is_rescued_at_once():
     nodes, tets = beam_tets(1, 1, 1)
     body, flat, dt = sim.SoftBody(sim.Cage(nodes, tets), sim.Corotated(1e4)), nodes.copy(), 0.01
     flat[:, 2] *= -0.1
-    memory = Newton.start_memory(body)
+    memory = Newton.start_memory(body) | Impacts.start_memory(body)
     time = memory["degenerate_time"]
 
     def go(x_from, x_to, steps):
         for _ in range(steps):
-            count_time(memory, follow_degeneration(body, x_from, x_to, dt, memory), dt)
+            collapsed = follow_degeneration(body, x_from, x_to, dt, memory)
+            count_time(body, State(x_to, nodes, memory), collapsed, dt)
             x_from = x_to
 
     go(nodes, flat, 3)
@@ -124,6 +127,33 @@ def test_an_element_that_falls_back_is_rescued_at_once():
     assert (time > PATIENCE).all()
     go(flat, nodes, 1000)
     assert (time == 0.0).all()
+
+
+def test_a_body_that_has_all_of_its_volume_again_is_trusted_soon():
+    """Or it would be pulled, and its elements rescuers, while it already flies and falls."""
+    nodes, tets = beam_tets(1, 1, 1)
+    body, flat, dt = sim.SoftBody(sim.Cage(nodes, tets), sim.NeoHookean(1e4)), nodes.copy(), 0.01
+    flat[:, 2] *= -0.1
+    state = State(
+        nodes, np.zeros_like(nodes), Newton.start_memory(body) | Impacts.start_memory(body)
+    )
+    memory, before = state.memory, nodes
+
+    def go(x, seconds):
+        nonlocal before
+        for _ in range(round(seconds / dt)):
+            collapsed = follow_degeneration(body, before, x, dt, memory)
+            count_time(body, State(x, state.v, memory), collapsed, dt)
+            before = x
+
+    go(flat, 1.0)
+    memory["recovery_debt"][...] = 100.0
+    go(0.75 * nodes, 0.5)  # 0.42 of the volume: still squeezed
+    assert (memory["collapse_pair"] != 0).all() and memory["recovery_time"] > 0.9
+    go(nodes, 0.5)
+    assert (memory["collapse_pair"] == 0).all() and memory["recovery_time"] < 0.1
+    go(nodes, 2.0)
+    assert memory["recovery_time"] == 0.0 and memory["recovery_debt"] == 0.0
 
 
 def test_a_folded_body_on_a_leash_comes_to_rest():
