@@ -22,7 +22,11 @@ from jellycage.sim.solvers.recovery_kernels import (
     slow_down,
     unfolded,
 )
-from jellycage.sim.solvers.rigid_motion_kernels import keep_momenta
+from jellycage.sim.solvers.rigid_motion_kernels import (
+    add_rigid_motion,
+    keep_momenta,
+    rigid_motion,
+)
 
 PATIENCE = 0.1  # how long a body may have degenerate elements before it is calmed [s], or
 MOST_PATIENCE = 0.3  # after a blow, if it is so soft that waves take as long to cross it
@@ -155,7 +159,7 @@ def count_time(body: SoftBody, state: State, collapsed: int, dt: float) -> None:
 
     Points that are still being rescued count half up to a time: they may be stuck in a fold, or would fall back for
     ever, but may also be squeezed for good. Those that were rescued are trusted slowly, and with the body; but soon
-    where all of it has its volume again, for then there is no fold.
+    where all of it has its volume again and comes to rest, for then there is no fold.
     """
     memory = state.memory
     before = memory["recovery_time"][()]
@@ -165,7 +169,7 @@ def count_time(body: SoftBody, state: State, collapsed: int, dt: float) -> None:
     is_rescued = memory["collapse_pair"] != 0
     if collapsed:
         time = before + dt
-    elif before > patience and determinants(body, state.x).min() > SOUND:
+    elif before > patience and is_sound(body, state):
         fading = np.exp(-dt / RELIEF)
         time = before * fading
         rescued = memory["degenerate_time"]
@@ -182,6 +186,16 @@ def count_time(body: SoftBody, state: State, collapsed: int, dt: float) -> None:
         rescued = memory["degenerate_time"]
         rescued[~is_rescued] -= WARINESS * dt if time > 0.0 else np.inf
         np.maximum(rescued, 0.0, out=rescued)
+
+
+def is_sound(body: SoftBody, state: State) -> bool:
+    """Whether all of a body has its volume, and is too slow to turn itself inside out."""
+    if determinants(body, state.x).min() <= SOUND:
+        return False
+    centre, velocity, spin = rigid_motion(state.x, state.v, body.mass, body.part, body.part_count)
+    moving = state.v.copy()
+    add_rigid_motion(state.x, centre, velocity, spin, body.part, -1.0, moving)
+    return float((moving * moving).sum(axis=1).max()) < body.wave_speed**2
 
 
 def patience_with(body: SoftBody, memory: Memory) -> float:
