@@ -231,7 +231,7 @@ def _demo_scene(mesh: Path):
         "rotation": [-15.0, 0.0, 20.0],
         "resolution": 10,
         "sag": 0.04,
-        "stiffness_damping": 0.006,
+        "stiffness_damping": 0.02,
     }
     return scene_of({"body": [body], "collider": [{"kind": "plane"}]}, Path.cwd())
 
