@@ -21,7 +21,7 @@ from beams import beam_hexes, beam_tets  # noqa: E402
 from caged_beam import caged_beam_sag  # noqa: E402
 from shapes import ball, box  # noqa: E402
 from stepping import OneBody  # noqa: E402
-from verify import Report  # noqa: E402
+from verify_report import Report  # noqa: E402
 
 from jellycage import sim, toolkit  # noqa: E402
 from jellycage.sim.bake.cache import open_cache  # noqa: E402

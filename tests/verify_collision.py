@@ -20,7 +20,7 @@ from brute_force import brute_hits, brute_nearest, brute_pairs  # noqa: E402
 from collision_bodies import POSES, posed_nodes, wavy_body  # noqa: E402
 from collision_claims import measure  # noqa: E402
 from shapes import ball  # noqa: E402
-from verify import Report, given_folder, mesh_files  # noqa: E402
+from verify_report import Report, given_folder, mesh_files  # noqa: E402
 
 from jellycage import toolkit  # noqa: E402
 from jellycage.toolkit.collision.posed import pose  # noqa: E402

@@ -18,7 +18,7 @@ sys.path[:0] = [str(ROOT / "tests")]
 
 from contact_scenes import block, centre  # noqa: E402
 from stepping import OneBody  # noqa: E402
-from verify import Report, given_folder, mesh_files  # noqa: E402
+from verify_report import Report, given_folder, mesh_files  # noqa: E402
 
 from jellycage import sim, toolkit  # noqa: E402
 from jellycage.sim.soft.presets import (  # noqa: E402

@@ -20,7 +20,7 @@ import test_rod_motion  # noqa: E402
 import test_rods  # noqa: E402
 import test_world  # noqa: E402
 from random_ragdolls import GAP, REACH, drop  # noqa: E402
-from verify import Report  # noqa: E402
+from verify_report import Report  # noqa: E402
 
 from jellycage.sim.ragdoll.ragdoll import SPINES  # noqa: E402
 

@@ -20,7 +20,7 @@ from elastic_reference import linear_displacement, tip_displacement  # noqa: E40
 from random_scenes import run_scenes, summary  # noqa: E402
 from stepping import OneBody  # noqa: E402
 from test_implicit_euler import frequency, plucked_beam, recurrence  # noqa: E402
-from verify import Report  # noqa: E402
+from verify_report import Report  # noqa: E402
 
 from jellycage import sim  # noqa: E402
 from jellycage.sim.materials import LAWS  # noqa: E402

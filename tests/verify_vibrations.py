@@ -17,7 +17,7 @@ from beams import beam_hexes, beam_tets  # noqa: E402
 from ringing import NO_GRAVITY, bent_beam, crossings, damping_ratio_of, peaks, swings  # noqa: E402
 from stepping import OneBody, elastic  # noqa: E402
 from test_bdf2 import momenta, turn_between  # noqa: E402
-from verify import Report  # noqa: E402
+from verify_report import Report  # noqa: E402
 
 from jellycage import sim  # noqa: E402
 from jellycage.sim.soft.presets import QUALITIES, stiffness_damping, substeps_for  # noqa: E402

@@ -78,7 +78,7 @@ class BDF2(ImplicitEuler):
         body, memory, count = self.body, state.memory, len(state.x)
         dt_before = float(memory["dt_before"])
         x_before, v_before = memory["x_before"], memory["v_before"]
-        is_rescued = self._is_rescued(memory)
+        is_rescued, is_collapsed = self._is_rescued(memory), self._is_collapsed(memory)
         is_known = memory["has_before"] & (dt <= MOST_GROWTH * dt_before)
         is_known &= ~is_rescued[body.part]
         fastest = MOST_DEFORMED * body.size / dt
@@ -90,7 +90,7 @@ class BDF2(ImplicitEuler):
             is_known,
             body.mass,
             body.part,
-            pins.is_free & ~is_rescued,
+            pins.is_free & ~is_collapsed,
             SLOWEST_TURN,
             FASTEST_TURN,
             dt,
@@ -121,7 +121,7 @@ class BDF2(ImplicitEuler):
         # What is led moves as it was moved in this very step.
         is_led = pins.projection.fixed.reshape(-1, 3).any(axis=1)
         v[is_led] = (state.x - x_before)[is_led] / dt
-        is_untouched = pins.is_flying & (body.air_drag == 0.0) & ~self._is_rescued(memory)
+        is_untouched = pins.is_flying & (body.air_drag == 0.0) & ~self._is_collapsed(memory)
         if pressed is not None:
             is_untouched[body.part[pressed.rows[pressed.weights != 0.0]]] = False
         turned = frames.turn
@@ -197,6 +197,10 @@ class BDF2(ImplicitEuler):
         if is_helpless(memory):
             return np.ones(self.body.part_count, np.bool_)
         return parts_of(self.body, are_rescued(self.body, memory))
+
+    def _is_collapsed(self, memory: Memory):
+        """Whether each part has collapsed elements, or is pulled, shape (parts,): it may have next to no inertia."""
+        return self._is_rescued(memory) | parts_of(self.body, memory["collapse_pair"] != 0)
 
     def _start(self, state, prediction):
         x = state.x + prediction.turned if prediction.turned.any() else state.x

@@ -89,6 +89,12 @@ def test_a_folded_body_stiffer_than_a_gentle_pull_is_opened(seed):
     assert run_scene(seed).inverted == 0
 
 
+@pytest.mark.parametrize("seed", [50081, 50177])
+def test_a_body_that_starts_on_a_line_is_not_flung_apart(seed):
+    """It has no inertia about the line, and must not be turned with the spin that would follow from that."""
+    assert run_scene(seed).is_bounded
+
+
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_nodes_that_leap_through_each_other_do_not_spin_a_body_up(integrator):
     """Angular momentum of a body in the void, from just after the leap, while a third of it is inside out."""

@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import meshio
@@ -23,6 +22,7 @@ sys.path[:0] = [str(ROOT / "tests")]
 from bad_meshes import bad_mesh_rows  # noqa: E402
 from cage_paths import CagePaths, close_but_far, ray_hit  # noqa: E402
 from solid_parts import solid_part_count  # noqa: E402
+from verify_report import Report, given_folder, mesh_files  # noqa: E402
 
 from jellycage import toolkit  # noqa: E402
 from jellycage.toolkit.asset.quality import check_cage  # noqa: E402
@@ -34,17 +34,6 @@ KINDS = {
     "tet fitted": {"element": "tet"},
     "hex": {"element": "hex"},
 }
-SUFFIXES = {".ply", ".obj", ".off", ".stl", ".glb"}
-
-
-def mesh_files(folder):
-    """Every mesh below a folder but those that are bad on purpose, in order."""
-    skipped = ("bad", "tets")
-    return [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.suffix in SUFFIXES and not set(skipped) & set(path.relative_to(folder).parts[:-1])
-    ]
 
 
 def is_closed_model(mesh):
@@ -263,42 +252,6 @@ def _jellycage(*arguments, check=True, env=None):
         "none",
     ]
     return subprocess.run(command, cwd=ROOT, env=env, check=check, capture_output=True, text=True)
-
-
-class Report:
-    """Lines of the closing table, and notes printed as they come."""
-
-    def __init__(self):
-        self.lines, self.started = [], time.perf_counter()
-
-    def line(self, claim, measured, holds):
-        self.lines.append((claim, measured, bool(holds)))
-        print(f"{'holds ' if holds else 'BROKEN'}  {claim}: {measured}", flush=True)
-
-    def notes(self, sentences):
-        for sentence in sentences:
-            print(f"        {sentence}", flush=True)
-
-    def close(self):
-        """Print the table and end the script: with 1 if a line is broken."""
-        print(f"\n{'claim':52s} measured")
-        for claim, measured, holds in self.lines:
-            print(f"{'' if holds else '*** '}{claim:52s} {measured}")
-        broken = sum(not holds for *_, holds in self.lines)
-        seconds = time.perf_counter() - self.started
-        print(f"{len(self.lines) - broken} hold, {broken} broken, {seconds:.0f} s")
-        sys.exit(broken > 0)
-
-
-def given_folder(parser):
-    """The folder of meshes that the command line names, once it is known to hold some."""
-    parser.add_argument("--meshes", type=Path, default=ROOT / "sample_meshes")
-    folder = parser.parse_args().meshes.expanduser()
-    if not mesh_files(folder):
-        parser.error(
-            f"no meshes in {folder}: name a folder with .obj, .ply, .stl, .off or .glb files"
-        )
-    return folder
 
 
 def main():
