@@ -16,11 +16,12 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "tests/test_sim/test_
 from beams import beam_hexes, beam_tets  # noqa: E402
 from ringing import NO_GRAVITY, bent_beam, crossings, damping_ratio_of, peaks, swings  # noqa: E402
 from stepping import OneBody, elastic  # noqa: E402
-from test_bdf2 import momenta, turn_between  # noqa: E402
+from test_bdf2 import turn_between  # noqa: E402
 from verify_report import Report  # noqa: E402
 
 from jellycage import sim  # noqa: E402
 from jellycage.sim.soft.presets import QUALITIES, stiffness_damping, substeps_for  # noqa: E402
+from jellycage.sim.solvers.rigid_motion_kernels import rigid_motion  # noqa: E402
 
 FPS = 24.0
 GRAVITY = (0.0, 0.0, -9.81)
@@ -114,41 +115,39 @@ def verify_damping(out):
 
 
 def verify_soft_spins(out):
-    """Bodies that their spin stretches, against the same cage in steps of 1/32."""
+    """Bodies that their spin stretches, against the same cage in steps of 1/32.
+
+    Those of tets wobble, for they are not quite even: the axis is that of all four seconds.
+    """
     for name, quality in QUALITIES.items():
         substeps = substeps_for(FPS, 1.0, GRAVITY, quality)
         for kind, build in BEAMS.items():
-            worst = (0.0, "")
+            off = tilt = 0.0
             for turns in (0.5, 1.0, 2.0, 3.0):
                 for load in (0.02, 0.1):  # rho omega^2 L^2 / 8 E
                     young = 1000.0 * (2.0 * np.pi * turns) ** 2 / (8.0 * load)
-                    angles = [
-                        spun(build, young, turns, n, quality) for n in (substeps, 32 * substeps)
-                    ]
-                    off = abs(angles[0] - angles[1])
-                    share = off / angles[1]
-                    case = f"{np.degrees(off):.2f} degrees of {angles[1] / 2 / np.pi:.2f} turns"
-                    worst = max(worst, (share, case))
+                    angle, axis = spun(build, young, turns, substeps, quality)
+                    exact, exact_axis = spun(build, young, turns, 32 * substeps, quality)
+                    off = max(off, abs(angle / exact - 1.0))
+                    between = np.linalg.norm(np.cross(axis, exact_axis)), axis @ exact_axis
+                    tilt = max(tilt, np.degrees(np.arctan2(*between)))
             claim = f"soft spin, {name}, {kind}: against 32 times the steps"
-            out.line(claim, f"{worst[0]:.2%}, {worst[1]}", worst[0] < 0.03)
+            text = f"turns off by {off:.2%}, axis by {tilt:.2f} degrees"
+            out.line(claim, text, off < 0.03 and tilt < 0.5)
 
 
 def spun(build, young, turns, substeps, quality):
-    """Angle that a block turns by in four seconds [rad], and the axis of its momentum in its own space at the end."""
+    """Angle that a block turns by in four seconds [rad], and the axis that it turns about."""
     cage = sim.Cage(*build(3, 3, 2, (1.0, 1.0, 0.6)))
     spin = (0.0, 0.0, 2.0 * np.pi * turns)
     body = sim.SoftBody(cage, sim.NeoHookean(young, 0.3, 1000.0), spin=spin)
     run = OneBody(body, 1.0 / (FPS * substeps), settings_of(quality), gravity=NO_GRAVITY)
-    start, before, angle = momenta(body, run)[1], run.x, 0.0
+    before, angle, axis = run.x, 0.0, np.zeros(3)
     for _ in range(int(4 * FPS) * substeps):
         run.step()
         angle += turn_between(body.mass, before, run.x)
+        axis += rigid_motion(run.x, run.v, body.mass, body.part, 1)[2][0]
         before = run.x
-    momentum = momenta(body, run)[1]
-    assert np.linalg.norm(momentum - start) < 1e-6 * np.linalg.norm(start)
-    rest = cage.nodes - body.mass @ cage.nodes / body.mass.sum()
-    u, _, vt = np.linalg.svd((body.mass[:, None] * run.x).T @ rest)
-    axis = (u @ vt).T @ momentum
     return angle, axis / np.linalg.norm(axis)
 
 
