@@ -305,12 +305,13 @@ def _run(context, console: Console, scene, options) -> dict[str, Any]:
 
     task = _task(context, scene, options)
     task.check()
-    helpers = [start_warm_up(kind, pictures=bool(task.preview)) for kind in sorted(task.elements)]
+    helpers = [start_warm_up(kind) for kind in sorted(task.elements)]
+    artist = start_warm_up("pictures") if task.preview else None  # nobody waits for it
     try:
         with progress_of(console) as progress:
             facts = task.run(BakeProgress(console, progress), helpers=helpers)
     finally:
-        for helper in helpers:
+        for helper in (*helpers, artist):
             if helper is not None and helper.poll() is None:
                 helper.kill()
     for sentence in facts["warnings"] if console.verbose else ():

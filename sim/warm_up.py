@@ -1,8 +1,9 @@
 """Compile the simulator's kernels in a process of their own, while a cage is being built in another.
 
-    python -m jellycage.sim.warm_up tet|hex [pictures]         until stdin ends
+    python -m jellycage.sim.warm_up tet|hex|pictures         until stdin ends
 
-On the first run of an installation half of the waiting is compiling; two cores can share it.
+On the first run of an installation half of the waiting is compiling; two cores can share it. Pictures are wanted last,
+so what compiles them takes what the others leave.
 """
 
 import os
@@ -19,6 +20,7 @@ from jellycage.toolkit.cage.element_tables import CUBE_CORNERS
 TET = np.array([[0, 1, 2, 3]])
 HEX = np.array([[0, 1, 2, 3, 4, 5, 6, 7]])
 CORNERS = CUBE_CORNERS.astype(float)
+PATIENT = 10  # how far behind the others it stands, where processes have priorities
 
 
 def compile_step(element: str) -> None:
@@ -52,23 +54,21 @@ def compile_pictures() -> None:
     render([Drawn(CORNERS[:3], np.array([[0, 1, 2]]))], width=64, height=48)
 
 
-def start_warm_up(element: str, *, pictures: bool = False) -> subprocess.Popen | None:
+def start_warm_up(name: str) -> subprocess.Popen | None:
     """Start compiling beside this process; None where that would not help.
 
-    element: "tet" or "hex"; pictures: also what draws a preview, which Blender never asks for.
+    name: "tet" or "hex", what simulates such elements and writes files; "pictures", what draws a preview.
     """
     from jellycage.toolkit.compile_kernels import CACHE_FOLDER
 
     if CACHE_FOLDER is None or (os.cpu_count() or 1) < 2:
         return None
-    names = [element, "pictures"] if pictures else [element]
-    cold = [name for name in names if not (CACHE_FOLDER / f"warm_{name}").exists()]
-    if not cold:
+    if (CACHE_FOLDER / f"warm_{name}").exists():
         return None
     # This process may have its packages from anywhere, and the folder it was started in may hold others of their names.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(
-        [sys.executable, "-s", "-P", "-m", "jellycage.sim.warm_up", *cold],
+        [sys.executable, "-s", "-P", "-m", "jellycage.sim.warm_up", name],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
@@ -84,18 +84,20 @@ def end_with_parent() -> None:
 
 
 def main() -> None:
-    """Compile what the command line names, and leave marks that it is done."""
+    """Compile what the command line names, and leave a mark that it is done."""
     from jellycage.toolkit.compile_kernels import CACHE_FOLDER
 
     threading.Thread(target=end_with_parent, daemon=True).start()
-    for name in sys.argv[1:]:
-        if name == "pictures":
-            compile_pictures()
-        else:
-            compile_step(name)
-            compile_export()
-        if CACHE_FOLDER is not None:
-            (CACHE_FOLDER / f"warm_{name}").touch()
+    name = sys.argv[1]
+    if name == "pictures":
+        if hasattr(os, "nice"):
+            os.nice(PATIENT)
+        compile_pictures()
+    else:
+        compile_step(name)
+        compile_export()
+    if CACHE_FOLDER is not None:
+        (CACHE_FOLDER / f"warm_{name}").touch()
 
 
 if __name__ == "__main__":
