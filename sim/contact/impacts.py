@@ -4,8 +4,8 @@ A blow compresses a body and lets it spring back within a few times L / c, in wh
 of its volume and c = sqrt(E / rho). Steps that are longer than a small part of that see neither and leave the body
 dead on the floor. So a step is cut into halves, quarters and so on around a blow, from the moment that is foreseen
 until the body has sprung back, and is not longer either than points take to cross a small part of the body. A body
-that is struck faster than its waves run is crushed: elements that are inside out take steps of implicit Euler, which
-must be shorter still, or most of the rebound would be damped away.
+that is struck about as fast as its waves run is crushed, and its nodes go far against it. Steps that see little of
+that would damp most of the rebound away, the more so where elements are inside out: they are shorter still.
 """
 
 import numpy as np

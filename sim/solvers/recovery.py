@@ -166,7 +166,7 @@ def count_time(body: SoftBody, state: State, collapsed: int, dt: float) -> None:
     patience = patience_with(body, memory)
     trust = CONFIDENCE if before > patience else WARINESS
     time = before - trust * dt
-    is_rescued = memory["collapse_pair"] != 0
+    is_degenerate = memory["collapse_pair"] != 0
     if collapsed:
         time = before + dt
     elif before > patience and is_sound(body, state):
@@ -174,17 +174,17 @@ def count_time(body: SoftBody, state: State, collapsed: int, dt: float) -> None:
         time = before * fading
         rescued = memory["degenerate_time"]
         np.maximum(
-            rescued * fading, np.minimum(rescued, POINT_PATIENCE), out=rescued, where=is_rescued
+            rescued * fading, np.minimum(rescued, POINT_PATIENCE), out=rescued, where=is_degenerate
         )
         memory["recovery_debt"] *= fading
-    elif is_rescued.any():
+    elif is_degenerate.any():
         time = min(before + 0.5 * dt, SQUEEZED) if before < SQUEEZED else max(time, SQUEEZED)
     memory["recovery_time"][...] = min(max(time, 0.0), LONGEST_TIME)
     if time <= 0.0:
         memory["recovery_debt"][...] = 0.0
     if before > 0.0:
         rescued = memory["degenerate_time"]
-        rescued[~is_rescued] -= WARINESS * dt if time > 0.0 else np.inf
+        rescued[~is_degenerate] -= WARINESS * dt if time > 0.0 else np.inf
         np.maximum(rescued, 0.0, out=rescued)
 
 
