@@ -109,6 +109,7 @@ bench: $(READY)
 	$(PYTHON) benchmarks/smooth_embedding.py
 	$(PYTHON) benchmarks/dynamics.py
 	$(PYTHON) benchmarks/degeneration.py --meshes $(MESHES)
+	$(PYTHON) benchmarks/falls.py --meshes $(MESHES)
 	$(PYTHON) benchmarks/contact.py
 	$(PYTHON) benchmarks/alembic.py
 	$(PYTHON) benchmarks/ragdoll.py
