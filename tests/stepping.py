@@ -56,7 +56,7 @@ class OneBody:
 
 def euler_increment(body, state, dt, **surroundings):
     """What a step of implicit Euler from time 0 asks of a body."""
-    euler, pins = ImplicitEuler(body, **surroundings), PinTracker(body).during(state.x, dt, dt)
+    euler, pins = ImplicitEuler(body, **surroundings), PinTracker(body).during(state.x, 0.0, dt, dt)
     return euler.increment(state, euler.predict(state, pins, dt), pins, dt, dt)
 
 

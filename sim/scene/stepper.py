@@ -192,7 +192,7 @@ class SoftStepper:
 
     def _attempt(self, state: State, start: float, end: float, dt: float) -> Try:
         """What a step from one time [s] to another asks for, and what it may meet."""
-        pins = self.pins.during(state.x, end, dt)
+        pins = self.pins.during(state.x, start, end, dt)
         prediction = self.integrator.predict(state, pins, dt)
         increment = self.integrator.increment(state, prediction, pins, end, dt)
         colliders = found = None

@@ -8,6 +8,7 @@ torn an element to more than the size of the body. Pins below full strength are 
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from jellycage.sim.soft.constraints import (
 )
 from jellycage.sim.soft.constraints_kernels import find_distances
 from jellycage.sim.soft.pins import spring_rate
-from jellycage.sim.solvers.pin_springs import pin_springs
+from jellycage.sim.solvers.pin_springs import PinSprings, pin_springs
 from jellycage.sim.solvers.pinned_points import PinnedPoints
 from jellycage.sim.solvers.springs_kernels import NO_SPRINGS, Springs
 
@@ -76,8 +77,8 @@ class PinTracker:
         self.strength: NDArray | None = None
         self._read(0.0)
 
-    def during(self, x, end: float, dt: float) -> PinsInStep:
-        """What holds the body in the step of length dt that ends at time `end` [s], from positions x (n, 3)."""
+    def during(self, x, start: float, end: float, dt: float) -> PinsInStep:
+        """What holds the body in the step of length dt from a time to another [s], from positions x (n, 3)."""
         if not self.points.is_steady:
             self._read(end)
         holding = self.holding
@@ -85,7 +86,7 @@ class PinTracker:
         is_led = not self.points.is_steady and np.isfinite(dt)
         springs = NO_SPRINGS
         if len(holding.sprung):
-            before = self.points.targets(end - dt) if is_led else self.target
+            before = self.points.targets(start) if is_led else self.target
             springs = holding.springs(x, self.target, before, dt)
         elif not is_led and not len(moved):
             return holding.pins
@@ -153,11 +154,21 @@ class PinTracker:
         points, counts = self.points, self.strength > 0.0
         part, parts = points.part[counts], points.body.part_count
         led = (points.targets(end + dt) - self.target)[counts] / dt
-        pace, paces = np.zeros((parts, 3)), np.zeros(parts)
-        np.add.at(pace, part, led)
-        pace /= np.maximum(np.bincount(part, minlength=parts), 1)[:, None]
-        np.maximum.at(paces, part, np.linalg.norm(led - pace[part], axis=1))
+        pace = np.stack([np.bincount(part, column, parts) for column in led.T], axis=1)
+        pace = pace / np.maximum(np.bincount(part, minlength=parts), 1)[:, None]
+        paces, apart = np.zeros(parts), led - pace[part]
+        np.maximum.at(paces, part, np.sqrt((apart * apart).sum(axis=1)))
         return replace(pins, pace=pace, paces=paces)
+
+
+class SpringsOfStep(NamedTuple):
+    """The springs of the points that are not held exactly, s of them, in steps of one length."""
+
+    made: PinSprings
+    stiffness: NDArray[np.float64]
+    """[N/m], shape (s,)."""
+    lag: NDArray[np.float64]
+    """How much of a point's distance from its target the damper keeps, shape (s,)."""
 
 
 class Holding:
@@ -169,7 +180,8 @@ class Holding:
         self.is_row_exact = is_exact[points.row_point]
         self.rows = chosen_rows(points.rows, self.is_row_exact)
         self.sprung = np.flatnonzero((strength > 0.0) & ~is_exact)
-        self.prepared_dt = None
+        self.shares = points.shares[self.sprung]
+        self.prepared: dict[float, SpringsOfStep] = {}
         node_count = len(self.body.mass)
         self.tied = tied_rows(self.rows, node_count)
         is_held = strength > 0.0
@@ -227,20 +239,23 @@ class Holding:
         Stiffness k and damping c make one spring of k + c/dt towards (k target + c/dt (p + led)) / (k + c/dt). led: how
         far the target moves in the step, so that a point which is led at an even pace follows without a lag.
         """
-        if dt != self.prepared_dt:
-            self._prepare(dt)
-        which, target, weights = self.sprung, target[self.sprung], self.points.weights[self.sprung]
-        corners = x[self.points.nodes[which]]
-        p = np.einsum("ka,kai->ki", weights, corners)
+        if dt not in self.prepared:
+            self.prepared[dt] = self._prepared(dt)
+        made, stiffness, lag = self.prepared[dt]
+        which, target, p = self.sprung, target[self.sprung], self.shares @ x
         led = target - target_before[which]
         far = np.sqrt((led * led).sum(axis=1)) > FASTEST_LED * self.body.size
-        wanted = target + self.lag[:, None] * (p + np.where(far[:, None], 0.0, led) - target)
-        offset = np.where(weights[:, :, None] != 0.0, corners - p[:, None, :], 0.0)
-        has_torn = (offset * offset).sum(axis=2).max(axis=1) > (MOST_TORN * self.body.size) ** 2
+        wanted = target + lag[:, None] * (p + np.where(far[:, None], 0.0, led) - target)
+        extent, most = np.ptp(x, axis=0), (MOST_TORN * self.body.size) ** 2
+        if (extent * extent).sum() <= most:
+            return made.towards(wanted)
+        corners, counts = x[self.points.nodes[which]], self.points.weights[which] != 0.0
+        offset = np.where(counts[:, :, None], corners - p[:, None, :], 0.0)
+        has_torn = (offset * offset).sum(axis=2).max(axis=1) > most
         has_torn &= self.strength[which] >= 1.0
         if not has_torn.any():
-            return self.made.towards(wanted)
-        return self._made(np.where(has_torn, 0.0, self.stiffness)).towards(wanted)
+            return made.towards(wanted)
+        return self._made(np.where(has_torn, 0.0, stiffness)).towards(wanted)
 
     def _made(self, stiffness):
         """The points as springs of a stiffness (k,) [N/m]."""
@@ -253,7 +268,7 @@ class Holding:
             self.strength[which] >= 1.0,
         )
 
-    def _prepare(self, dt):
+    def _prepared(self, dt):
         """What depends on nothing but the strengths and the length of the step."""
         which, points, body = self.sprung, self.points, self.body
         nodes, weights, strength = points.nodes[which], points.weights[which], self.strength[which]
@@ -274,6 +289,4 @@ class Holding:
         hard_count = np.bincount(element.reshape(-1), is_hard, len(count))[element.reshape(-1)]
         hardness = HARDNESS * (weights * feels[nodes]).sum(axis=1)
         k = np.where(is_hard, hardness / np.maximum(hard_count, 1.0), k)
-        self.lag, self.stiffness = c / (k + c), k + c
-        self.made = self._made(self.stiffness)
-        self.prepared_dt = dt
+        return SpringsOfStep(self._made(k + c), k + c, c / (k + c))

@@ -2,10 +2,12 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from jellycage.sim.maths.keyed import Keyed
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.constraints import constraint_rows, joined_rows, row_values
+from jellycage.toolkit.arrays import frozen
 
 
 class PinnedPoints:
@@ -13,6 +15,7 @@ class PinnedPoints:
 
     def __init__(self, body: SoftBody):
         self.body, pins = body, body.pins
+        self.known: dict[float, NDArray] = {}
         self.start = [pin.points.positions(body.start_positions()) for pin in pins]
         self.is_steady = not any(
             isinstance(quantity, Keyed) or callable(quantity)
@@ -35,6 +38,10 @@ class PinnedPoints:
             self.blocked = np.append(self.blocked, _blocked(pin), axis=0)
             self.mass = np.append(self.mass, points.effective_mass(body.mass))
         self.part = body.part[self.nodes[:, 0]]
+        # Shape (k, n): what each node adds to each point.
+        first = np.arange(0, self.nodes.size + 1, width)
+        shape = len(self.nodes), len(body.mass)
+        self.shares = csr_array((self.weights.ravel(), self.nodes.ravel(), first), shape)
         self.rows = joined_rows(
             [
                 constraint_rows(pin.points, pin.directions, np.arange(len(pin.points)))
@@ -48,12 +55,17 @@ class PinnedPoints:
 
     def targets(self, time: float) -> NDArray[np.float64]:
         """Where each point should be at a time [s], shape (k, 3) [m]."""
-        pins = zip(self.body.pins, self.start, strict=True)
-        return np.concatenate([np.zeros((0, 3)), *(pin.targets(at, time) for pin, at in pins)])
+        if time not in self.known:
+            while len(self.known) >= MOST_KNOWN:
+                del self.known[next(iter(self.known))]
+            pins = zip(self.body.pins, self.start, strict=True)
+            targets = [np.zeros((0, 3)), *(pin.targets(at, time) for pin, at in pins)]
+            self.known[time] = frozen(np.concatenate(targets))
+        return self.known[time]
 
     def carried(self, of_nodes: NDArray[np.float64]) -> NDArray[np.float64]:
         """What a quantity of the nodes (n, 3) comes to at each point, shape (k, 3)."""
-        return np.einsum("ka,kai->ki", self.weights, of_nodes[self.nodes])
+        return self.shares @ of_nodes
 
     def goals(self, targets: NDArray[np.float64]) -> NDArray[np.float64]:
         """What the rows come to with the points at targets (k, 3), shape (r,) [m]."""
@@ -89,6 +101,7 @@ class PinnedPoints:
         return np.ascontiguousarray(projector[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
 
 
+MOST_KNOWN = 4  # times of which targets are kept: a step asks for those of its start, its end and the next one's end
 NOT_BLOCKED = 1e-9  # sum of squared cosines with what pins hold: a part may slide there
 
 

@@ -75,7 +75,7 @@ def equilibrium(
     x = np.array(body.start_positions())
     full = body.mass[:, None] * np.asarray(gravity, float)
     full = full + force_on_nodes(body.loads, time, len(x))
-    pins = tracker.during(x, time, np.inf)
+    pins = tracker.during(x, time, time, np.inf)
     if pins.is_flying.any():
         raise SettingsError("equilibrium: a part of the body is not pinned and would fall; pin it")
     if _slides(body, pins, full):
@@ -96,7 +96,7 @@ def equilibrium(
         is_at_rest = residual <= (GOOD_ENOUGH if reached == 1.0 else 2.0 * ROUGH)
         if is_at_rest and (determinants(body, x) > 0.0).all():
             done, stage = reached, 2.0 * stage
-            pins = tracker.during(x, time, np.inf)
+            pins = tracker.during(x, time, time, np.inf)
             continue
         descent.state = before
         stage = 0.5 * (reached - done)
