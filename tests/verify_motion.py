@@ -57,6 +57,8 @@ def verify_pins(files, out):
                 for part in ("all", "half", "tenth", "random"):
                     for weight in WEIGHTS:
                         off, seconds = danced(asset, resolution, part, weight)
+                        if seconds > 3.0 * fallen:  # as of the fall, the faster of two times
+                            seconds = min(seconds, danced(asset, resolution, part, weight)[1])
                         case = f"{part} at {weight}, resolution {resolution}"
                         worst = max(worst, (off, case))
                         slowest = max(slowest, (seconds / fallen, case))

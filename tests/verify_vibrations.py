@@ -117,26 +117,29 @@ def verify_damping(out):
 def verify_soft_spins(out):
     """Bodies that their spin stretches, against the same cage in steps of 1/32.
 
-    Those of tets wobble, for they are not quite even: the axis of all four seconds, and that of the momentum in the
-    body's own space at their end, which also tells how far the wobble has come.
+    Those of tets wobble, for they are not quite even, and ring, for nothing damps them. How far the wobble has come
+    after four seconds, the axis of momentum in the body's own space, is told beside the same of half as many steps as
+    the exact run takes: it is no promise, for it differs by degrees between runs that agree in all else.
     """
     for name, quality in QUALITIES.items():
         substeps = substeps_for(FPS, 1.0, GRAVITY, quality)
         for kind, build in BEAMS.items():
-            off = tilt = own_tilt = 0.0
+            off = tilt = own_tilt = loose = 0.0
             for turns in (0.5, 1.0, 2.0, 3.0):
                 for load in (0.02, 0.1):  # rho omega^2 L^2 / 8 E
                     young = 1000.0 * (2.0 * np.pi * turns) ** 2 / (8.0 * load)
                     angle, axis, own = spun(build, young, turns, substeps, quality)
                     exact, exact_axis, exact_own = spun(build, young, turns, 32 * substeps, quality)
+                    half_own = spun(build, young, turns, 16 * substeps, quality)[2]
+                    loose = max(loose, degrees_between(half_own, exact_own))
                     off = max(off, abs(angle / exact - 1.0))
                     tilt = max(tilt, degrees_between(axis, exact_axis))
                     own_tilt = max(own_tilt, degrees_between(own, exact_own))
             claim = f"soft spin, {name}, {kind}: against 32 times the steps"
             text = f"turns off by {off:.2%}, axis by {tilt:.2f} degrees"
             out.line(claim, text, off < 0.03 and tilt < 0.5)
-            claim = f"soft spin, {name}, {kind}: axis in its own space at the end"
-            out.line(claim, f"{own_tilt:.2f} degrees off", own_tilt < 0.5)
+            wobble = f"its wobble {own_tilt:.2f} degrees off, of half as many steps {loose:.2f}"
+            out.notes([f"soft spin, {name}, {kind}: {wobble}"])
 
 
 def degrees_between(a, b):

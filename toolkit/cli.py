@@ -119,6 +119,7 @@ def check(context, mesh, input_scale):
     help="Share of the way to its optimum that a node goes in a pass, above 0 to 1.",
 )
 @click.option("--no-split", is_flag=True, help="Let close parts share elements.")
+@click.option("--no-join", is_flag=True, help="Give closed parts that overlap cages of their own.")
 @click.option(
     "--smooth",
     type=click.Choice(["mls", "gaussian"]),
@@ -131,8 +132,8 @@ def check(context, mesh, input_scale):
 @talk_options
 @click.pass_context
 def cage(
-    context, mesh, output, input_scale, resolution, cell_size, no_split, no_collision, png, png_patches, html,
-    **settings,
+    context, mesh, output, input_scale, resolution, cell_size, no_split, no_join, no_collision, png, png_patches,
+    html, **settings,
 ):  # fmt: skip
     """Build the cage around MESH and save both as an asset."""
     if resolution is not None and cell_size is not None:
@@ -146,7 +147,7 @@ def cage(
     outputs = Outputs(output, png, html, png_patches)
     outputs.check(context)
     console = console_of(context)
-    settings |= {"split": not no_split, "collision": not no_collision}
+    settings |= {"split": not no_split, "join": not no_join, "collision": not no_collision}
     facts = write_outputs(console, mesh, outputs, settings, scale=input_scale)
     console.result(facts, _cage_text(facts))
 

@@ -15,7 +15,7 @@ from jellycage.toolkit.cage.lattice_surface_kernels import LatticeSurface, find_
 from jellycage.toolkit.cage.odt import fitted
 from jellycage.toolkit.cage.split import LatticeElements, fragment_sides, split_solid, whole_tets
 from jellycage.toolkit.cage.tet_cage import FaceNeighbours, face_neighbours, tet_volumes
-from jellycage.toolkit.cage.voxels import Grid, grid_around, surface_in_grid
+from jellycage.toolkit.cage.voxels import Grid, grid_around, surface_in_grid, with_bays
 from jellycage.toolkit.collision.clip import CutError, clip
 from jellycage.toolkit.collision.patches import lay_out
 from jellycage.toolkit.collision.surface import CollisionSurface
@@ -47,6 +47,8 @@ class CageSettings:
     tighter and sooner, because a step that goes too far is halved anyway."""
     split: bool = True
     """Whether parts of the solid that share a cell get copies of their own."""
+    join: bool = True
+    """Whether closed shells that overlap become one solid; otherwise each has a cage of its own, and they part."""
     collision: bool = True
     """Whether to cut the surface along the cage, for queries and contact on it."""
     smooth: str | None = None
@@ -113,8 +115,10 @@ def build_cage(mesh, *, progress=None, **settings) -> Asset:
 def _laid(solid: Solid, settings) -> tuple[Grid, LatticeSurface, LatticeElements]:
     """Lattice and elements; the lattice is shifted until no mesh edge runs exactly along it."""
     best = None
-    used = np.zeros(len(solid.vertices), bool)
-    used[solid.faces] = True
+    body = np.full(len(solid.vertices), -1, np.int64)
+    body[solid.faces] = solid.body[:, None]
+    used = body >= 0
+    bay = None if settings.join else np.unique(np.maximum(body, 0), return_inverse=True)[1]
     for attempt in range(ATTEMPTS):
         grid = grid_around(
             solid.vertices[used],
@@ -122,7 +126,9 @@ def _laid(solid: Solid, settings) -> tuple[Grid, LatticeSurface, LatticeElements
             cell_size=settings.cell_size,
             attempt=attempt,
         )
-        surface = surface_in_grid(solid.vertices, solid.faces, grid)
+        if bay is not None:
+            grid = with_bays(grid, solid.vertices, bay)
+        surface = surface_in_grid(solid.vertices, solid.faces, grid, bay)
         make = split_solid if settings.split else whole_tets
         elements = make(surface, with_glue=settings.element == "hex")
         if best is None or elements.contradictions < best[2].contradictions:
@@ -324,11 +330,13 @@ def _meta(mesh, solid, grid, settings):
             "fit_steps": settings.fit_steps,
             "fit_relaxation": settings.fit_relaxation,
             "split": settings.split,
+            "join": settings.join,
         },
         "cell_size": grid.cell_size,
-        "resolution": int(grid.shape.max()),
+        "resolution": grid.resolution,
         "grid_origin": grid.origin.tolist(),
         "grid_shape": grid.shape.tolist(),
+        "solids": len(np.unique(solid.body)),
         "warnings": [*mesh.warnings, *solid.warnings, *size_notes(solid.vertices)],
     }
 
@@ -340,9 +348,14 @@ def _checked(asset: Asset) -> Asset:
         volumes = tet_volumes(asset.cage_nodes - asset.cage_nodes[0], asset.cage_tets)
     else:
         volumes = asset.meta["cell_size"] ** 3
+    warnings, solids = asset.meta["warnings"], asset.meta["solids"]
+    if check.components < solids:
+        note = f"{solids} closed parts that overlap became {check.components}; join = false keeps them apart."
+        warnings = [*warnings, note]
     solid_volume = float((asset.cage_fill * volumes).sum())
     meta = {
         **asset.meta,
+        "warnings": warnings,
         "components": check.components,
         "bounding": check.is_bounding,
         "min_dihedral_deg": check.min_dihedral_deg,

@@ -123,6 +123,7 @@ class JELLYCAGE_PT_body(Sidebar, bpy.types.Panel):
         column.prop(body, "element")
         if body.element == "TET":
             column.prop(body, "fit")
+        column.prop(body, "join")
         column.prop(body, "surface")
         column.prop(body, "show_patches")
         row = layout.row(align=True)

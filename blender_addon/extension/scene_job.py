@@ -68,6 +68,7 @@ def cage_settings(body) -> dict:
     return {
         "resolution": body.resolution,
         "element": body.element.lower(),
+        "join": body.join,
         "fit_steps": schema.entry("body.fit_steps")["default"] if body.fit else 0,
     }
 

@@ -45,7 +45,7 @@ MATERIAL = tuple(
 """Names of what a material of the user's own keeps."""
 
 BODY = (
-    *"resolution element fit surface".split(),
+    *"resolution element fit join surface".split(),
     *MATERIAL,
     *"paint_group paint_low paint_high velocity spin use_own_motion pin_group pin_strength".split(),
 )
@@ -100,6 +100,7 @@ class JellycageObject(bpy.types.PropertyGroup):
         description="Pull the cage of tetrahedra closer to the surface",
         default=True,
     )
+    join: BoolProperty(name="Join Parts", **of("body.join"))
     surface: EnumProperty(
         name="Surface",
         description="What is shown. Collisions use Exact, whatever is shown",

@@ -91,7 +91,7 @@ class BodyEntry:
         ExactlyOne(("mesh", "asset"), 'mesh = "bear.obj"'),
         NotTogether(
             "asset",
-            ("resolution", "cell_size", "element", "fit_steps", "split"),
+            ("resolution", "cell_size", "element", "fit_steps", "split", "join"),
             "an asset has its cage already",
         ),
         NotTogether("asset", ("units",), "an asset is in metres"),
@@ -174,6 +174,11 @@ class BodyEntry:
     element: str = key(Choice(("tet", "hex")), "Tets fit the shape, hexes are regular.", "tet")
     fit_steps: int = key(Whole(0, 1000), "Passes that pull tets closer to the surface.", 10)
     split: bool = key(Flag(), "Whether parts that share a cell move separately.", True)
+    join: bool = key(
+        Flag(),
+        "Whether closed parts that overlap are one body; false: each has a cage of its own, and nothing joins them.",
+        True,
+    )
     quadrature: int = key(Choice((1, 8)), "Quadrature points of a hex; tets have one.", 1)
     rotation_method: str = key(
         Choice(tuple(ROTATIONS)),

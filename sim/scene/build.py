@@ -221,7 +221,7 @@ def _asset(scene, entry, stretch, collision, report):
         return stretched, source, {}, size_notes(stretched.surface_vertices)
     mesh = read_mesh(entry.mesh, scale=metres_per_unit(entry.units))
     stretched = replace(mesh, vertices=mesh.vertices @ stretch)
-    settings = {"element": entry.element, "fit_steps": entry.fit_steps, "split": entry.split}
+    settings = {name: getattr(entry, name) for name in ("element", "fit_steps", "split", "join")}
     if entry.cell_size is not None:
         settings["cell_size"] = entry.cell_size
     else:

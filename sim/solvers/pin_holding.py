@@ -24,7 +24,13 @@ from jellycage.sim.soft.constraints import (
 )
 from jellycage.sim.soft.constraints_kernels import find_distances
 from jellycage.sim.soft.pins import spring_rate
-from jellycage.sim.solvers.pin_springs import PinSprings, pin_springs
+from jellycage.sim.solvers.pin_springs import (
+    LEAST,
+    LEAST_ALONE,
+    LEAST_HARD,
+    PinSprings,
+    pin_springs,
+)
 from jellycage.sim.solvers.pinned_points import PinnedPoints
 from jellycage.sim.solvers.springs_kernels import NO_SPRINGS, Springs
 
@@ -182,6 +188,8 @@ class Holding:
         self.sprung = np.flatnonzero((strength > 0.0) & ~is_exact)
         self.shares = points.shares[self.sprung]
         self.prepared: dict[float, SpringsOfStep] = {}
+        of_part = np.bincount(self.body.part[self.body.elements.corners[:, 0]])
+        self.is_alone = of_part[points.part] == 1  # in a part of one element
         node_count = len(self.body.mass)
         self.tied = tied_rows(self.rows, node_count)
         is_held = strength > 0.0
@@ -265,7 +273,9 @@ class Holding:
             points.weights[which],
             stiffness,
             points.blocked[which],
-            self.strength[which] >= 1.0,
+            np.where(self.is_alone, LEAST_ALONE, np.where(self.strength >= 1.0, LEAST_HARD, LEAST))[
+                which
+            ],
         )
 
     def _prepared(self, dt):

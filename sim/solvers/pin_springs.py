@@ -22,6 +22,7 @@ from jellycage.sim.solvers.springs_kernels import NO_SPRINGS, Springs
 
 LEAST = 1e-9  # of the greatest eigenvalue of an element: below this its points say nothing about a direction
 LEAST_HARD = 0.04  # and hard ones too little: nodes would leap five times as far as they are led
+LEAST_ALONE = 1e-3  # in a part of one element, where nothing else says how it is turned: enough for that and no more
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +39,10 @@ class PinSprings:
         return self.springs._replace(target=np.ascontiguousarray(self.share @ targets))
 
 
-def pin_springs(nodes, weights, stiffness, blocked, is_hard) -> PinSprings:
+def pin_springs(nodes, weights, stiffness, blocked, least) -> PinSprings:
     """Springs for points of nodes and weights (k, a), of a stiffness (k,) [N/m], blocked as in `Springs`, shape (k, 6).
 
-    is_hard (k,): whether they stand for hard pins.
+    least (k,): of the greatest eigenvalue of an element, the least that its points say enough with.
 
     The points with the same nodes in the same order are of one element.
     """
@@ -55,8 +56,9 @@ def pin_springs(nodes, weights, stiffness, blocked, is_hard) -> PinSprings:
     m = np.zeros((len(groups), *2 * nodes.shape[1:]))
     np.add.at(m, group, pulled[:, :, None] * weights[:, None, :])
     values, vectors = np.linalg.eigh(m)
-    least = np.where(np.bincount(group, is_hard) > 0.0, LEAST_HARD, LEAST)
-    of_group, of_mode = np.nonzero(values > (least * values[:, -1])[:, None])
+    least_of_group = np.zeros(len(groups))
+    np.maximum.at(least_of_group, group, least)
+    of_group, of_mode = np.nonzero(values > (least_of_group * values[:, -1])[:, None])
     value, vector = values[of_group, of_mode], vectors[of_group, :, of_mode]
     # Every point has a share in each spring of its group.
     first = np.searchsorted(of_group, np.arange(len(groups) + 1))

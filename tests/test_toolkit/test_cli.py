@@ -219,9 +219,23 @@ def test_cage_writes_all_files_and_the_promised_facts(stages, folder):
 
 
 def test_settings_reach_the_builder(stages, folder):
-    run("cage", "cube.obj", "-o", "a.npz", "--resolution", "9", "--element", "hex", "--no-split")
+    run(
+        "cage",
+        "cube.obj",
+        "-o",
+        "a.npz",
+        "--resolution",
+        "9",
+        "--element",
+        "hex",
+        "--no-split",
+        "--no-join",
+    )
     assert stages.settings["resolution"] == 9 and "cell_size" not in stages.settings
-    assert stages.settings["element"] == "hex" and stages.settings["split"] is False
+    assert (
+        stages.settings["element"] == "hex"
+        and stages.settings["split"] is stages.settings["join"] is False
+    )
     run("cage", "cube.obj", "-o", "a.npz", "--cell-size", "0.05", "--fit-steps", "3")
     assert stages.settings["cell_size"] == 0.05 and "resolution" not in stages.settings
     assert stages.settings["fit_steps"] == 3 and stages.settings["fit_relaxation"] == 1.0

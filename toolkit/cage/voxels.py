@@ -4,7 +4,7 @@ The winding number is counted along lattice lines. The surface is closed (repair
 integer everywhere, whatever holes, flips, overlaps or nested shells the mesh had.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,13 +39,25 @@ class Grid:
     """Side of a cell [m]."""
     shape: NDArray[np.int64]
     """Number of cells along x, y, z."""
+    resolution: int
+    """Cells across the longest side of what it was laid around."""
+    bay_end: NDArray[np.float64] | None = None
+    """Where bays for solids that are kept apart end along x, ascending, shape (b,); None: all share one place."""
+    bay_shift: NDArray[np.int64] | None = None
+    """Cells along x by which what stands in each bay was moved there, shape (b,)."""
 
-    def to_cells(self, points):
-        """Positions in cells from the origin."""
-        return (points - self.origin) / self.cell_size
+    def to_cells(self, points, bay=None):
+        """Positions in cells from the origin, each moved to its bay (n,) if there are any."""
+        cells = (points - self.origin) / self.cell_size
+        if self.bay_end is not None:
+            cells[:, 0] += self.bay_shift[bay]
+        return cells
 
     def to_metres(self, points):
-        """Positions [m] from positions in cells."""
+        """Positions [m], back from their bays, of positions in cells."""
+        if self.bay_end is not None:
+            points = points.copy()
+            points[:, 0] -= self.bay_shift[np.searchsorted(self.bay_end, points[:, 0])]
         return points * self.cell_size + self.origin
 
 
@@ -82,7 +94,24 @@ def grid_around(vertices, *, resolution=16, cell_size=None, attempt=0) -> Grid:
     # Not about the mean of the shares: the shifts would add up to zero, and f3 would be whole in the middle of a
     # symmetric model. This way PADDING is left on both sides.
     origin = low - (0.5 * spare + 0.25 * (share - PADDING)) * cell_size
-    return Grid(origin, float(cell_size), shape)
+    return Grid(origin, float(cell_size), shape, int(shape.max()))
+
+
+def with_bays(grid: Grid, vertices, bay) -> Grid:
+    """The grid made longer, so that vertices [m] (n, 3) of different bays (n,), numbered from 0, share no cell in it.
+
+    What is in different bays then never meets, whatever is done in the lattice.
+    """
+    x = grid.to_cells(vertices)[:, 0]
+    low, high = np.full(bay.max() + 1, np.inf), np.full(bay.max() + 1, -np.inf)
+    np.minimum.at(low, bay, x)
+    np.maximum.at(high, bay, x)
+    # Even numbers of cells, for the lattice repeats every two; and a free one between two bays.
+    first = 2 * np.floor(low / 2.0).astype(np.int64)
+    width = 2 * np.ceil((high - first + 1.0) / 2.0).astype(np.int64)
+    end = np.cumsum(width)
+    shape = np.array([end[-1], *grid.shape[1:]])
+    return replace(grid, shape=shape, bay_end=end - 0.5, bay_shift=end - width - first)
 
 
 def _pierces(points, forms, floors, faces, shape):
@@ -111,10 +140,13 @@ def _x_lines(edge, r, jump, shape):
     return start, r[on_x], sums
 
 
-def surface_in_grid(vertices, faces, grid: Grid) -> LatticeSurface:
-    """The surface's fragments, pierces and winding lines in the lattice. Positions [m], faces closed and oriented."""
+def surface_in_grid(vertices, faces, grid: Grid, bay=None) -> LatticeSurface:
+    """The surface's fragments, pierces and winding lines in the lattice. Positions [m], faces closed and oriented.
+
+    bay: of each vertex, if the grid has bays.
+    """
     shape = grid.shape
-    points = grid.to_cells(vertices)
+    points = grid.to_cells(vertices, bay)
     faces = faces.astype(np.int64)
     forms, floors = np.empty((len(points), 7)), np.empty((len(points), 7), np.int64)
     find_forms(points, forms, floors)

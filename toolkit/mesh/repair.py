@@ -62,6 +62,8 @@ class Solid:
     shell: NDArray[np.int32]
     """The closed part that each face belongs to, caps too, shape (f,)."""
     shell_count: int
+    body: NDArray[np.int32]
+    """The shell whose solid each face bounds, shape (f,): that of the face, but around a cavity the shell outside."""
     warnings: tuple[str, ...]
     """What was done or noticed, in sentences."""
     boundary_edges: int
@@ -70,7 +72,7 @@ class Solid:
     """Edges of more than two faces, before caps, without repeated faces."""
 
     def __post_init__(self):
-        for key in ("vertices", "faces", "source_face", "vertex_of", "flipped", "shell"):
+        for key in ("vertices", "faces", "source_face", "vertex_of", "flipped", "shell", "body"):
             object.__setattr__(self, key, frozen(getattr(self, key)))
 
 
@@ -108,6 +110,9 @@ def solid_of(mesh: TriMesh) -> Solid:
     if len(vertices) > whole:
         pinched = counted(len(vertices) - whole, "vertex", "vertices")
         notes.append(f"{pinched} where parts meet in a point doubled.")
+        is_real = source >= 0
+        corners = _turned(faces[is_real], flipped)
+        vertex_of[mesh.faces[source[is_real]]] = corners  # each in a fan of its own
 
     facing = facing_of(local, faces, shell, shell_count)
     if abs(facing.volume.sum()) <= _least_volume(vertices, diagonal):
@@ -126,6 +131,7 @@ def solid_of(mesh: TriMesh) -> Solid:
         flipped=flipped & is_real,
         shell=shell,
         shell_count=shell_count,
+        body=facing.owner[shell],
         warnings=tuple(notes),
         boundary_edges=boundary,
         nonmanifold_edges=nonmanifold,

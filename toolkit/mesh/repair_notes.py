@@ -50,7 +50,7 @@ def note_shells(notes, facing: Facing, shell_count):
         notes.append(f"{facing.cavity_count} {verb} inside another part, left hollow.")
     if facing.overlap_count:
         verb = "part overlaps" if facing.overlap_count == 1 else "parts overlap"
-        notes.append(f"{facing.overlap_count} {verb} another; the shared volume counts once.")
+        notes.append(f"{facing.overlap_count} {verb} another.")
     if facing.flat_count:
         verb = "part has" if facing.flat_count == 1 else "parts have"
         notes.append(f"{facing.flat_count} {verb} no volume; give them thickness or delete them.")

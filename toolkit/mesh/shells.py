@@ -27,6 +27,8 @@ class Facing:
     """Shells to turn over, shape (s,)."""
     volume: NDArray[np.float64]
     """Signed volume of each shell after that, shape (s,), in the units of the vertices cubed."""
+    owner: NDArray[np.int32]
+    """The shell whose solid each one bounds, shape (s,): itself, but for a cavity the shell that it hollows out."""
     cavity_count: int = 0
     overlap_count: int = 0
     flat_count: int = 0
@@ -37,7 +39,7 @@ def facing_of(vertices, faces, shell, shell_count) -> Facing:
     volume = np.zeros(shell_count)
     add_volumes(vertices, faces, shell, volume)
     if shell_count == 1:
-        return Facing(volume < 0, np.abs(volume))
+        return Facing(volume < 0, np.abs(volume), np.zeros(1, np.int32))
     order = np.argsort(shell, kind="stable")
     start = np.searchsorted(shell[order], np.arange(shell_count + 1))
     corners = vertices[faces[order]]
@@ -82,6 +84,7 @@ def _decided(volume, is_flat, low, high, outer, inner, winding):
     is_cavity = np.zeros(len(volume), dtype=bool)
     is_overlap = np.zeros(len(volume), dtype=bool)
     is_overlap[inner[~is_around & ~is_flat[outer] & ~is_flat[inner]]] = True
+    owner = np.arange(len(volume), dtype=np.int32)
     for i in np.argsort(-size, kind="stable"):
         if is_flat[i]:
             continue
@@ -92,11 +95,14 @@ def _decided(volume, is_flat, low, high, outer, inner, winding):
         depth = sum(-w if is_turned[j] else w for j, w in around[i])
         is_positive = (volume[i] > 0) != is_turned[nest]
         is_cavity[i] = not is_positive and depth > 0
+        if is_cavity[i]:
+            owner[i] = min((j for j, _ in around[i] if not is_cavity[j]), key=lambda j: size[j])
         is_overlap[i] |= is_positive and depth > 0
         is_turned[i] = is_turned[nest] != (not is_positive and depth <= 0)
     return Facing(
         is_turned,
         np.where(is_turned, -volume, volume),
+        owner,
         int(is_cavity.sum()),
         int(is_overlap.sum()),
         int(is_flat.sum()),

@@ -509,7 +509,7 @@ def test_the_digest_changes_with_every_key_but_those_of_the_output(tmp_path):
         "name": "b", "location": [0, 0, 1], "rotation": [1, 0, 0], "scale": 2.0, "velocity": [1, 0, 0],
         "spin": [1, 0, 0], "preset": "foam", "sag": 0.2, "stiffness_damping": 0.1, "mass_damping": 0.1,
         "air_drag": 0.1, "friction": 0.1, "restitution": 0.1, "resolution": 5, "element": "hex",
-        "fit_steps": 3, "split": False, "quadrature": 8, "pin": [], "load": [], "paint": {},
+        "fit_steps": 3, "split": False, "join": False, "quadrature": 8, "pin": [], "load": [], "paint": {},
     }  # fmt: skip
     changes += [{"body": [{**content["body"][0], name: value}]} for name, value in body.items()]
     found = [digest_of(tmp_path, content | change) for change in changes]

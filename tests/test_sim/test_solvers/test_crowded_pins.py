@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from led_meshes import chosen_vertices, dancer
 from random_scenes import run_scene
+from shapes import ball, box, subdivided, together
 from stepping import OneBody
 
 from jellycage import sim, toolkit
@@ -65,6 +66,64 @@ def test_a_wild_dance_is_followed_in_long_steps(name):
     for _ in range(24):
         run.step()
         assert offsets(run, pin).max() < 0.5 * cell(asset, 16)
+
+
+def farthest(run, pin, steps):
+    """Greatest distance of a pinned point from its target in so many steps [m]."""
+    off = 0.0
+    for _ in range(steps):
+        run.step()
+        off = max(off, offsets(run, pin).max())
+    return off
+
+
+BAR = subdivided(box((2.0, 0.5, 0.5)), 3)
+HINGED = together(BAR, (BAR[0] + [1.4, 0.02, 0.03], BAR[1]))
+"""Two bars that overlap by 0.6 m, and what turns the second about the middle of that."""
+
+
+def led_hinge(asset, strength):
+    """The bars, the second led by a quarter of a turn in a second, and their pin."""
+    start, middle = asset.surface_vertices, np.array([1.7, 0.25, 0.25])
+    is_second = asset.source_vertex >= len(BAR[0])
+
+    def at(time):
+        c, s = np.cos(0.5 * np.pi * time), np.sin(0.5 * np.pi * time)
+        turned = (start - middle) @ np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]) + middle
+        return np.where(is_second[:, None], turned, start)
+
+    pin = sim.Pin(sim.surface_points(asset, np.arange(len(start))), at, strength)
+    return sim.SoftBody(asset, flesh(asset), pins=[pin]), pin
+
+
+@pytest.mark.parametrize("element", ["tet", "hex"])
+@pytest.mark.parametrize("strength", [1.0, 0.9, 0.5])
+def test_plates_that_overlap_follow_their_own_bones_if_they_are_not_joined(element, strength):
+    apart, joined = (
+        toolkit.build_cage(HINGED, resolution=24, element=element, join=join)
+        for join in (False, True)
+    )
+    off = []
+    for asset in (apart, joined):
+        body, pin = led_hinge(asset, strength)
+        off.append(farthest(OneBody(body, DT), pin, 48))
+    assert off[0] < 0.5 * apart.meta["cell_size"] and off[0] < 0.5 * off[1]
+
+
+def test_a_screw_in_one_large_hex_is_turned_as_its_points_are():
+    """Nothing but points within a fifth of a cell says how that hex is turned."""
+    mesh = together(box((1.5, 0.5, 0.5)), ball(1, 0.09, (2.0, 0.3, 0.3)))
+    asset = toolkit.build_cage(mesh, cell_size=1.0, element="hex", join=False)
+
+    start = asset.surface_vertices
+
+    def turned(time):
+        c, s = np.cos(np.sin(3.0 * time)), np.sin(np.sin(3.0 * time))
+        return start @ np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]])
+
+    pin = sim.Pin(sim.surface_points(asset, np.arange(len(start))), turned)
+    run = OneBody(sim.SoftBody(asset, flesh(asset), pins=[pin]), DT)
+    assert farthest(run, pin, 96) < 0.03
 
 
 @pytest.mark.parametrize("element", ["tet", "hex"])

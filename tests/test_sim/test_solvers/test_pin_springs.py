@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jellycage.sim.solvers.pin_springs import pin_springs
+from jellycage.sim.solvers.pin_springs import LEAST, LEAST_HARD, pin_springs
 from jellycage.sim.solvers.springs_kernels import spring_energy_and_forces
 from jellycage.toolkit.compile_kernels import njit
 
@@ -40,7 +40,7 @@ def test_they_pull_as_all_points_would(corners, count):
     elements = np.arange(3 * corners).reshape(3, corners)
     nodes, weights, stiffness, target = points_in(elements, count, count + corners)
     blocked = np.where(np.arange(count)[:, None] % 2 == 0, FREE, [0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
-    springs = pin_springs(nodes, weights, stiffness, blocked, np.zeros(count, bool)).towards(target)
+    springs = pin_springs(nodes, weights, stiffness, blocked, np.full(count, LEAST)).towards(target)
     assert len(springs.stiffness) <= min(count, 2 * 3 * corners)
     energies = []
     for seed in range(3):
@@ -57,7 +57,7 @@ def test_they_pull_as_all_points_would(corners, count):
 def test_points_of_one_place_say_nothing_about_the_rest_of_their_element():
     nodes = np.tile(np.arange(4, dtype=np.int32), (9, 1))
     weights = np.tile([0.1, 0.2, 0.3, 0.4], (9, 1))
-    made = pin_springs(nodes, weights, np.ones(9), np.tile(FREE, (9, 1)), np.zeros(9, bool))
+    made = pin_springs(nodes, weights, np.ones(9), np.tile(FREE, (9, 1)), np.full(9, LEAST))
     assert len(made.springs.stiffness) == 1
     targets = np.random.default_rng(0).normal(size=(9, 3))
     spring = made.towards(targets)
@@ -78,7 +78,7 @@ def test_hard_points_that_are_close_together_do_not_make_nodes_leap():
     weights = np.array([[0.25, 0.25, 0.25, 0.25], [0.27, 0.23, 0.25, 0.25]])
     nodes, both = np.tile(np.arange(4, dtype=np.int32), (2, 1)), np.tile(FREE, (2, 1))
     soft, hard = (
-        pin_springs(nodes, weights, np.ones(2), both, np.full(2, is_hard)).springs
-        for is_hard in (False, True)
+        pin_springs(nodes, weights, np.ones(2), both, np.full(2, least)).springs
+        for least in (LEAST, LEAST_HARD)
     )
     assert (len(soft.stiffness), len(hard.stiffness)) == (2, 1)
