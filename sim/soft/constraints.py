@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_matrix
+from scipy.sparse import coo_matrix, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from jellycage.sim.soft.constraints_kernels import (
@@ -42,6 +42,7 @@ from jellycage.toolkit.arrays import frozen
 NO_FREEDOM = 1e-8
 """A dof is fixed if the rows let less than this share of its motion through."""
 NEARLY_DEPENDENT = 0.2  # of a unit row: less than this left by the others makes nodes leap five times as far as asked
+LEAST_LEFT = 1e-4  # of a row, between rounding and that
 MOST_TIED = 64  # dofs that rows may tie together: projecting on more of them costs more than all else in an iteration
 ITERATIONS_PER_DOF = 4
 """Cap of the least-squares iterations; without rounding one per dof would do."""
@@ -185,6 +186,38 @@ def prescribed(rows: Rows, wanted: ArrayLike, node_count: int) -> NDArray[np.flo
     return d
 
 
+def way_to(rows: Rows, node_count: int) -> csr_array:
+    """The matrix that makes of wanted (r,) the smallest displacement that minimises |H d - wanted|, shape (3n, r).
+
+    For rows that can be met: what the others leave of one below LEAST_LEFT counts as nothing, so rows that say the same
+    and want different things are met halfway, and no node leaps.
+    """
+    dof_count = 3 * node_count
+    if not len(rows):
+        return csr_array((dof_count, 0))
+    block, blocks = _row_blocks(rows, dof_count)
+    row_place = _places(blocks.row_start, blocks.row)
+    shapes = np.stack([np.diff(blocks.row_start), np.diff(blocks.dof_start)], axis=1)
+    entry_row, entry_block = rows.row_of_entries(), block[rows.dof]
+    values, dofs, of_rows = [], [], []
+    for shape in np.unique(shapes[shapes[:, 0] > 0], axis=0):  # blocks of one shape at a time
+        alike = np.flatnonzero((shapes == shape).all(axis=1))
+        number = np.full(len(shapes), -1)
+        number[alike] = np.arange(len(alike))
+        own = number[entry_block] >= 0
+        h = np.zeros((len(alike), *shape))
+        at = number[entry_block[own]], row_place[entry_row[own]], blocks.place[rows.dof[own]]
+        h[at] = rows.weight[own]
+        inverse = np.linalg.pinv(h, rcond=LEAST_LEFT)
+        dof = blocks.dof[blocks.dof_start[alike][:, None] + np.arange(shape[1])]
+        row = blocks.row[blocks.row_start[alike][:, None] + np.arange(shape[0])]
+        values.append(inverse.ravel())
+        dofs.append(np.repeat(dof, shape[0]))
+        of_rows.append(np.tile(row, shape[1]).ravel())
+    where = np.concatenate(dofs), np.concatenate(of_rows)
+    return csr_array((np.concatenate(values), where), (dof_count, len(rows)))
+
+
 def _unit_rows(rows: Rows) -> Rows:
     row = rows.row_of_entries()
     norm = np.sqrt(np.bincount(row, rows.weight**2, len(rows)))
@@ -205,14 +238,8 @@ def _orthonormal_basis(
     """How free each dof is, 0..1, (3n,), orthonormal vectors that span the rows, and what they leave of each, (r,)."""
     if not len(rows):
         return np.ones(dof_count), rows, np.zeros(0)
-    block, first = _blocks(rows, dof_count)
-    blocks = int(block.max()) + 1
-    dof_start, block_dof = _grouped(block, blocks)
-    row_start, block_row = _grouped(block[first], blocks)
-    place = np.empty(dof_count, np.int64)
-    place[block_dof] = np.arange(dof_count) - np.repeat(dof_start[:-1], np.diff(dof_start))
-
-    size, row_count = np.diff(dof_start), np.diff(row_start)
+    _, blocks = _row_blocks(rows, dof_count)
+    size, row_count = np.diff(blocks.dof_start), np.diff(blocks.row_start)
     rank = np.minimum(size, row_count)
     most = (rank * size).sum()
     basis = Basis(
@@ -224,7 +251,7 @@ def _orthonormal_basis(
     )
     made = orthonormalise_blocks(
         RowArrays(rows.start, rows.dof, rows.weight),
-        RowBlocks(place, dof_start, block_dof, row_start, block_row),
+        blocks,
         least,
         basis,
     )
@@ -239,6 +266,21 @@ def _blocks(rows: Rows, dof_count: int) -> tuple[NDArray, NDArray]:
     links = (np.ones(len(rows.dof), np.int8), (first[rows.row_of_entries()], rows.dof))
     graph = coo_matrix(links, (dof_count, dof_count))
     return connected_components(graph, directed=False)[1], first
+
+
+def _row_blocks(rows: Rows, dof_count: int) -> tuple[NDArray, RowBlocks]:
+    """Block of each dof, (3n,), and the blocks."""
+    block, first = _blocks(rows, dof_count)
+    count = int(block.max()) + 1
+    dof_start, dof = _grouped(block, count)
+    return block, RowBlocks(_places(dof_start, dof), dof_start, dof, *_grouped(block[first], count))
+
+
+def _places(start: NDArray, items: NDArray) -> NDArray[np.int64]:
+    """Where each item is in its group, for groups as CSR that hold every item once."""
+    place = np.empty(len(items), np.int64)
+    place[items] = np.arange(len(items)) - np.repeat(start[:-1], np.diff(start))
+    return place
 
 
 def _grouped(label: NDArray, count: int) -> tuple[NDArray, NDArray]:

@@ -23,7 +23,7 @@ from jellycage.sim.solvers.coarse_space_kernels import (
 )
 from jellycage.toolkit.arrays import frozen
 
-NODES_PER_GROUP = 24  # fewer would make twelve modes a crowd
+NODES_PER_GROUP = 24  # fewer would make twelve modes a crowd, but for parts that have no more
 MOST_GROUPS = (
     8  # 96 coarse unknowns: their dense inverse stays cheap beside a product with the matrix
 )
@@ -46,28 +46,54 @@ def node_groups(nodes: NDArray, count: int) -> NDArray[np.int64]:
 
 
 def coarse_space(system: System, weight: NDArray, fixed: NDArray) -> CoarseSpace:
-    """The coarse space of a system with node weights (n,) added to its stiffness and `fixed` dofs (3n,) held."""
-    parts, groups = [], 0
+    """The coarse space of a system with node weights (n,) added to its stiffness and `fixed` dofs (3n,) held.
+
+    Every part of every member has groups of its own: no push goes from one to another.
+    """
+    groups, modes, inverses, starts = [], [], [], [0]
     for number, body in enumerate(system.members):
         rows = system.rows(number)
-        group, mode, matrix = _of_body(body, weight[rows], fixed[3 * rows.start : 3 * rows.stop])
-        parts.append((group + groups, mode, matrix.reshape(-1), len(matrix)))
-        groups += len(matrix) // 12
-    group, mode, inverse, sizes = zip(*parts, strict=True)
+        pattern, blocks = body.pattern, _blocks_at_rest(body, weight[rows])
+        group, mode = np.empty(len(body.mass), np.int64), np.empty((len(body.mass), 4))
+        for own in _rows_of_parts(body):
+            group[own], mode[own], size = _modes(body.elements.nodes[own])
+            held = fixed[3 * rows.start : 3 * rows.stop]
+            arrays = pattern.start, pattern.column, blocks
+            matrix = coarse_matrix(*arrays, own, group, mode, held, size)
+            invert_semidefinite(matrix)
+            inverses.append(matrix.reshape(-1))
+            group[own] += starts[-1] // 12
+            starts.append(starts[-1] + size)
+        groups.append(group)
+        modes.append(mode)
     return CoarseSpace(
-        group=frozen(np.concatenate(group)),
-        mode=frozen(np.concatenate(mode)),
-        inverse=frozen(np.concatenate(inverse)),
-        start=frozen(np.append(0, np.cumsum(sizes))),
-        turn=np.zeros((groups, 9)),
-        r=np.zeros(12 * groups),
-        z=np.zeros(12 * groups),
+        group=frozen(np.concatenate(groups)),
+        mode=frozen(np.concatenate(modes)),
+        inverse=frozen(np.concatenate(inverses)),
+        start=frozen(np.array(starts)),
+        turn=np.zeros((starts[-1] // 12, 9)),
+        r=np.zeros(starts[-1]),
+        z=np.zeros(starts[-1]),
     )
 
 
-def _of_body(body: SoftBody, weight, fixed):
-    """(group, mode, inverse) of one body."""
-    nodes = body.elements.nodes
+def _rows_of_parts(body: SoftBody):
+    """The nodes of each part, in order."""
+    order = np.argsort(body.part, kind="stable")
+    return np.split(order, np.searchsorted(body.part[order], np.arange(1, body.part_count)))
+
+
+def _blocks_at_rest(body: SoftBody, weight):
+    """The blocks of its matrix at rest."""
+    blocks = np.zeros(9 * len(body.pattern.column))
+    points = points_at_rest(len(body.elements.volumes))
+    add_stiffness(body, np.array(body.elements.nodes), points, "twist", blocks)
+    blocks.reshape(-1, 9)[body.pattern.start[:-1, None], [0, 4, 8]] += weight[:, None]
+    return blocks
+
+
+def _modes(nodes):
+    """(group, mode, number of coarse unknowns) of the nodes of one part."""
     count = 1
     while 2 * count <= min(MOST_GROUPS, len(nodes) // NODES_PER_GROUP):
         count *= 2
@@ -77,11 +103,4 @@ def _of_body(body: SoftBody, weight, fixed):
     offset = nodes - centre[group]
     radius = np.sqrt(np.bincount(group, (offset**2).sum(axis=1), count) / size[:, 0])
     mode = np.concatenate([np.ones((len(nodes), 1)), offset / radius[group, None]], axis=1)
-
-    pattern, points = body.pattern, points_at_rest(len(body.elements.volumes))
-    blocks = np.zeros(9 * len(pattern.column))
-    add_stiffness(body, np.array(nodes), points, "twist", blocks)
-    blocks.reshape(-1, 9)[pattern.start[:-1, None], [0, 4, 8]] += weight[:, None]
-    matrix = coarse_matrix(pattern.start, pattern.column, blocks, group, mode, fixed, 12 * count)
-    invert_semidefinite(matrix)
-    return group, mode, matrix
+    return group, mode, 12 * count

@@ -17,9 +17,9 @@ class CoarseSpace(NamedTuple):
     mode: np.ndarray
     """(1, y0, y1, y2) of each node, y its rest offset from the group's centre in radii of the group, shape (n, 4)."""
     inverse: np.ndarray
-    """C, a dense block for each body, one after the other, by rows; unknown 12 group + 3 mode + axis."""
+    """C, a dense block for each part, one after the other, by rows; unknown 12 group + 3 mode + axis."""
     start: np.ndarray
-    """First unknown of each body and the end, shape (m + 1,)."""
+    """First unknown of each part and the end, shape (parts + 1,)."""
     turn: np.ndarray
     """Rotation of each group from rest, shape (g, 9); written in every step."""
     r: np.ndarray
@@ -32,10 +32,10 @@ NEGLIGIBLE = 1e-10  # a pivot below this fraction of its diagonal belongs to a m
 
 
 @njit
-def coarse_matrix(start, column, blocks, group, mode, fixed, size):
-    """W^T A W, shape (size, size), with the fixed dofs left out of the modes."""
+def coarse_matrix(start, column, blocks, rows, group, mode, fixed, size):
+    """W^T A W of rows that no others are tied to, shape (size, size), with the fixed dofs left out of the modes."""
     out = np.zeros((size, size))
-    for row in range(start.shape[0] - 1):
+    for row in rows:
         for slot in range(start[row], start[row + 1]):
             col = column[slot]
             for a in range(3):
@@ -141,8 +141,8 @@ def add_coarse(space, fixed, r, out_z):
     for i in range(coarse.shape[0]):
         coarse_out[i] = 0.0
     o = 0
-    for body in range(start.shape[0] - 1):
-        first, last = start[body], start[body + 1]
+    for part in range(start.shape[0] - 1):
+        first, last = start[part], start[part + 1]
         size = last - first
         given, found = coarse[first:last], coarse_out[first:last]
         block = inverse[o : o + size * size].reshape(size, size)

@@ -14,6 +14,8 @@ from jellycage.sim.soft.constraints_kernels import project
 from jellycage.sim.solvers.coarse_space_kernels import add_coarse
 from jellycage.toolkit.compile_kernels import njit_called, njit_inside
 
+LINEAR_GOAL, NEWTON_GOAL = 1, 2  # columns of `Scratch.part_sums`
+
 
 class Matrix(NamedTuple):
     """Block rows (see `matrix_pattern`) and nine numbers per block."""
@@ -163,12 +165,43 @@ def residual_norm(coarse, projection, inverse, residual, scratch):
 
 
 @njit_called
-def solve(matrix, contacts, coarse, projection, b, tolerance, floor, most, out_x, scratch):
+def find_part_sums(part, r, z, out_sums):
+    """r . z of each part, column 0 of out_sums."""
+    out_sums[:, 0] = 0.0
+    for row in range(part.shape[0]):
+        i = 3 * row
+        out_sums[part[row], 0] += r[i] * z[i] + r[i + 1] * z[i + 1] + r[i + 2] * z[i + 2]
+
+
+@njit_called
+def set_part_goals(part, r, z, tolerance, floor, out_sums, goal):
+    """What r . z of each part is to fall to, a column of out_sums: each part has its share of the floor by its rows."""
+    find_part_sums(part, r, z, out_sums)
+    out_sums[:, goal] = 0.0
+    for row in range(part.shape[0]):
+        out_sums[part[row], goal] += floor * floor / part.shape[0]
+    for c in range(out_sums.shape[0]):
+        out_sums[c, goal] = max(out_sums[c, goal], tolerance * tolerance * out_sums[c, 0])
+
+
+@njit_called
+def is_part_left(part, r, z, sums, goal):
+    """Whether r . z of any part is above its goal in a column of sums."""
+    find_part_sums(part, r, z, sums)
+    for c in range(sums.shape[0]):
+        if sums[c, 0] > sums[c, goal]:
+            return True
+    return False
+
+
+@njit_called
+def solve(matrix, contacts, coarse, projection, part, b, tolerance, floor, most, out_x, scratch):
     """Projected, preconditioned conjugate gradients for (A + sum J^T B J) x = b from the x given.
 
     x keeps its components along the constraints: the residual and every search direction are projected (Ascher,
     Boxerman 2003, with the projector of `constraints`). Stops when sqrt(r . M^-1 r) has fallen to `floor`, or to
-    `tolerance` times its first value, or after `most` iterations. Returns the iterations, the first and the last norm.
+    `tolerance` times its first value, in all and in every part, for a small one hardly counts in the whole; or after
+    `most` iterations. Returns the iterations, the first and the last norm.
     """
     size, fixed, inverse = b.shape[0], projection.fixed, scratch.inverse
     r, z, p, ap = scratch.r, scratch.z, scratch.p, scratch.ap
@@ -181,8 +214,15 @@ def solve(matrix, contacts, coarse, projection, b, tolerance, floor, most, out_x
         p[i] = z[i]
     first = rz
     goal = max(tolerance * tolerance * first, floor * floor)
+    has_parts = scratch.part_sums.shape[0] > 1
+    if has_parts:
+        set_part_goals(part, r, z, tolerance, floor, scratch.part_sums, LINEAR_GOAL)
     iterations = 0
-    while iterations < most and rz > goal:
+    while iterations < most:
+        if rz <= goal and not (
+            has_parts and is_part_left(part, r, z, scratch.part_sums, LINEAR_GOAL)
+        ):
+            break
         multiply_all(matrix, contacts, p, ap)
         pap = dot(p, ap)
         if not pap > 0.0:

@@ -17,11 +17,14 @@ from jellycage.sim.soft.constraints_kernels import project
 from jellycage.sim.solvers.balance_kernels import balance_parts
 from jellycage.sim.solvers.coarse_space_kernels import turn_groups
 from jellycage.sim.solvers.conjugate_gradients_kernels import (
+    NEWTON_GOAL,
     dot,
     find_diagonal,
     invert_diagonal,
+    is_part_left,
     multiply,
     residual_norm,
+    set_part_goals,
     solve,
 )
 from jellycage.sim.solvers.problem_kernels import (
@@ -158,6 +161,7 @@ def solve_for_direction(problem, limits, floor):
             contacts,
             problem.coarse,
             problem.increment.projection,
+            problem.part,
             b.reshape(-1),
             limits.linear_tolerance,
             floor,
@@ -267,9 +271,23 @@ def minimise(problem, limits):
         problem.coarse, projection, scratch.inverse, increment.load.reshape(-1), scratch
     )
     floor = max(floor, LOAD_SHARE * limits.newton_tolerance * weighed)
+    has_parts = scratch.part_sums.shape[0] > 1
     newton = linear = extra = 0
     goal, taken, shortest, is_converged = 0.0, 1.0, 1.0, False
     while True:
+        if newton == 0 and has_parts:
+            residual_norm(
+                problem.coarse, projection, scratch.inverse, scratch.force.reshape(-1), scratch
+            )
+            set_part_goals(
+                problem.part,
+                scratch.r,
+                scratch.z,
+                limits.newton_tolerance,
+                floor,
+                scratch.part_sums,
+                NEWTON_GOAL,
+            )
         iterations, norm = solve_for_direction(problem, limits, floor)
         linear += iterations
         newton += 1
@@ -301,7 +319,10 @@ def minimise(problem, limits):
             norm = residual_norm(
                 problem.coarse, projection, scratch.inverse, scratch.force.reshape(-1), scratch
             )
-            is_converged = norm <= goal
+            is_converged = norm <= goal and not (
+                has_parts
+                and is_part_left(problem.part, scratch.r, scratch.z, scratch.part_sums, NEWTON_GOAL)
+            )
             if is_converged:
                 break
             assemble(problem, is_damped, is_damped)

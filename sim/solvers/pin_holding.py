@@ -18,9 +18,9 @@ from jellycage.sim.soft.constraints import (
     Projection,
     can_be_met,
     chosen_rows,
-    prescribed,
     projection,
     tied_rows,
+    way_to,
 )
 from jellycage.sim.soft.constraints_kernels import find_distances
 from jellycage.sim.soft.pins import spring_rate
@@ -153,7 +153,7 @@ class PinTracker:
             r.start, r.dof, r.weight, x.reshape(-1), self.goal, near, wanted
         ):
             return NOT_MOVED
-        return prescribed(r, wanted, len(x)).reshape(-1, 3)
+        return (self.holding.way @ wanted).reshape(-1, 3)
 
     def _led(self, pins, end, dt):
         """The same pins with their pace in the step of dt [s] after a time [s]."""
@@ -192,6 +192,7 @@ class Holding:
         self.is_alone = of_part[points.part] == 1  # in a part of one element
         node_count = len(self.body.mass)
         self.tied = tied_rows(self.rows, node_count)
+        self.way = way_to(self.rows, node_count)
         is_held = strength > 0.0
         self.pins = PinsInStep(
             projection(self.rows, node_count),
@@ -217,7 +218,7 @@ class Holding:
             return leaping
         carried, wanted = self._carried(target), np.empty(len(r))
         find_distances(r.start, r.dof, r.weight, carried.reshape(-1), goal, 0.0, wanted)
-        moved = np.abs(prescribed(r, wanted, len(carried)))
+        moved = np.abs(self.way @ wanted)
         if moved.max() <= LEAST_LEAP * self.body.size:
             return leaping
         farthest, asked = np.zeros((2, len(r)))

@@ -112,7 +112,7 @@ class Scratch(NamedTuple):
     p: np.ndarray
     ap: np.ndarray
     part_sums: np.ndarray
-    """Force and stiffness of each part, shape (parts, 9)."""
+    """Sums over each part, shape (parts, 10): of forces and stiffnesses, or of what is left to solve for."""
 
 
 class Problem(NamedTuple):

@@ -12,6 +12,7 @@ from jellycage.sim.soft.constraints import (
     prescribed,
     projection,
     row_values,
+    way_to,
 )
 from jellycage.sim.soft.constraints_kernels import project
 from jellycage.sim.soft.pins import Pin
@@ -247,3 +248,22 @@ def test_rows_that_tie_many_nodes_together_cannot_be_met():
     np.testing.assert_array_equal(met, False)
     few = can_be_met(constraint_rows(points, np.eye(3), np.arange(20)), 101)
     np.testing.assert_array_equal(few, True)
+
+
+@every_case
+def test_the_way_is_that_of_least_squares(rows, node_count):
+    expected = np.linalg.pinv(dense(rows, node_count), rcond=1e-4)
+    np.testing.assert_allclose(way_to(rows, node_count).toarray(), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("apart", [1e-5, 1e-7, 1e-9, 0.0])
+def test_points_a_hair_apart_that_are_led_apart_are_met_halfway(apart):
+    """As are vertices that a file has twice, a last digit apart, in two groups."""
+    weights = np.array([[0.1, 0.2, 0.3, 0.4], [0.1 + apart, 0.2 - apart, 0.3, 0.4]])
+    points = embedded_points(np.array([[0, 1, 2, 3]]), [0, 0], weights)
+    rows = constraint_rows(points, np.eye(3), np.arange(2))
+    wanted = np.array([1.0, 0.0, 0.0, -1.0, 0.0, 2.0])
+    d = way_to(rows, 4) @ wanted
+    assert np.abs(d).max() < 5.0
+    middle = 0.5 * (wanted[:3] + wanted[3:])
+    np.testing.assert_allclose(dense(rows, 4) @ d, np.tile(middle, 2), atol=1e-4)

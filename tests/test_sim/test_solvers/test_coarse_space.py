@@ -206,8 +206,8 @@ def test_the_coarse_matrix_is_the_dense_product():
     upper = bsr_matrix((blocks, pattern.column, pattern.start)).toarray()
     dense = W.T @ (np.triu(upper) + np.triu(upper, 1).T) @ W
     found = coarse_matrix(
-        *(pattern.start, pattern.column, blocks.ravel(), space.group, space.mode, fixed),
-        len(dense),
+        *(pattern.start, pattern.column, blocks.ravel(), np.arange(n)),
+        *(space.group, space.mode, fixed, len(dense)),
     )
     np.testing.assert_allclose(found, dense, atol=1e-11 * np.abs(dense).max())
 
@@ -255,3 +255,24 @@ def test_the_coarse_space_of_a_system_is_that_of_its_bodies():
     first = np.cumsum([0, *(len(space.turn) for space in alone)])
     groups = [space.group + shift for space, shift in zip(alone, first, strict=False)]
     np.testing.assert_array_equal(together.group, np.concatenate(groups))
+
+
+def test_parts_of_a_body_have_spaces_of_their_own():
+    """As if they were bodies: a push on one is none on another, and a part of one tet is solved at once."""
+    large, small = beam_tets(8, 3, 2), (np.eye(4, 3), np.array([[0, 1, 2, 3]]))
+    small = small[0] + [0.0, 0.0, 5.0], small[1][:, [0, 2, 1, 3]]
+    nodes = np.concatenate([large[0], small[0]])
+    tets = np.concatenate([large[1], small[1] + len(large[0])])
+    whole, *alone = (
+        SoftBody(Cage(*cage), Corotated(1e3, 0.3)) for cage in ((nodes, tets), large, small)
+    )
+    space, expected = space_of(whole), space_of(*alone)
+    for found, wanted in zip(space, expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+    dense = rest_matrix(whole, np.ones(len(nodes)))
+    z = np.zeros(3 * len(nodes))
+    r = np.zeros(3 * len(nodes))
+    r[-12:] = np.random.default_rng(5).normal(size=12)
+    turn_groups(space, nodes)
+    add_coarse(space, np.zeros(len(r), bool), r, z)
+    np.testing.assert_allclose(z, np.linalg.solve(dense, r), atol=1e-9)
