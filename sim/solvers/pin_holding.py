@@ -39,7 +39,7 @@ ARRIVED = 1e-14  # distance to a hard pin's target, relative to the body, that i
 FASTEST_LED = 0.1  # sizes per step that a target is led: more is a jump
 HARDNESS = 100.0  # of the springs of hard pins together, in what their nodes feel of inertia and elasticity
 FIRM = 4.0  # times as stiff for its mass as a body is on average: what is even stiffer is held as if it were heavier
-LEAP = 3.0  # times as far as points are led: nodes that must go further, and
+LEAP = 1.5  # times as far as points are led: nodes that must go further, and
 LEAST_LEAP = 1.0  # sizes, are not asked to
 MOST_TORN = 1.5  # sizes that a node may be away from a hard point of its element: the point lets go until it is back
 MOST_HOLDINGS = 8  # that are kept
@@ -87,6 +87,7 @@ class PinTracker:
         """What holds the body in the step of length dt from a time to another [s], from positions x (n, 3)."""
         if not self.points.is_steady:
             self._read(end)
+        self._hold(x)
         holding = self.holding
         moved = self._moved(x)
         is_led = not self.points.is_steady and np.isfinite(dt)
@@ -121,12 +122,23 @@ class PinTracker:
             self.strength, self.holdings = strength, {}
             self.is_exact = self._can_be_exact(strength >= 1.0)
         self.target = self.points.targets(time)
-        goal = self.points.goals(self.target)
-        self.holding = self._holding(self.is_exact)
-        leaping = self.holding.leaping(self.target, goal[self.holding.is_row_exact])
+        self._choose(self.is_exact)
+        leaping = self.holding.leaping(self.holding.carried(self.target), self.goal)
+        self.can_be_held = self.is_exact & ~leaping
+        self._choose(self.can_be_held)
+
+    def _hold(self, x):
+        """Choose what to hold exactly: what can be met without leaps, from positions x (n, 3) too."""
+        if not np.array_equal(self.holding.is_exact, self.can_be_held):
+            self._choose(self.can_be_held)
+        leaping = self.holding.leaping(x, self.goal)
         if leaping.any():
-            self.holding = self._holding(self.is_exact & ~leaping)
-        self.goal = goal[self.holding.is_row_exact]
+            self._choose(self.can_be_held & ~leaping)
+
+    def _choose(self, is_exact):
+        """Hold these points (k,) exactly, and the others by springs."""
+        self.holding = self._holding(is_exact)
+        self.goal = self.points.goals(self.target)[self.holding.is_row_exact]
 
     def _holding(self, is_exact):
         """How the points are held if these (k,) are held exactly."""
@@ -207,17 +219,14 @@ class Holding:
             paces=np.zeros(self.body.part_count),
         )
 
-    def leaping(self, target, goal) -> NDArray[np.bool_]:
-        """Exact points (k,) that can be at their targets (k, 3), with rows at goals (r,) [m], by leaps of nodes only.
-
-        Seen from where the nearest rigid motion of the points takes the body at rest.
-        """
+    def leaping(self, x, goal) -> NDArray[np.bool_]:
+        """Exact points (k,) that from positions x (n, 3) can have rows at goals (r,) [m] by leaps of nodes only."""
         leaping = np.zeros(len(self.strength), np.bool_)
         r = self.rows
         if len(r.dof) == len(r):  # nodes, of which each goes where it is asked to
             return leaping
-        carried, wanted = self._carried(target), np.empty(len(r))
-        find_distances(r.start, r.dof, r.weight, carried.reshape(-1), goal, 0.0, wanted)
+        wanted = np.empty(len(r))
+        find_distances(r.start, r.dof, r.weight, x.reshape(-1), goal, 0.0, wanted)
         moved = np.abs(self.way @ wanted)
         if moved.max() <= LEAST_LEAP * self.body.size:
             return leaping
@@ -228,7 +237,7 @@ class Holding:
         leaping[self.points.row_point[self.is_row_exact][leaps[self.tied]]] = True
         return leaping
 
-    def _carried(self, target):
+    def carried(self, target) -> NDArray[np.float64]:
         """Nodes at rest (n, 3), each part moved rigidly to bring its exact points nearest to their targets (k, 3)."""
         rest, part = self.body.elements.nodes, self.body.part
         result = np.array(rest)
