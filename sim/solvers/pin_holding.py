@@ -123,17 +123,23 @@ class PinTracker:
             self.is_exact = self._can_be_exact(strength >= 1.0)
         self.target = self.points.targets(time)
         self._choose(self.is_exact)
-        leaping = self.holding.leaping(self.holding.carried(self.target), self.goal)
+        leaping = self._leaping(self.points.body.elements.nodes)
         self.can_be_held = self.is_exact & ~leaping
         self._choose(self.can_be_held)
 
     def _hold(self, x):
-        """Choose what to hold exactly: what can be met without leaps, from positions x (n, 3) too."""
+        """Choose what to hold exactly: what can be met without leaps, from positions x (n, 3) too if they are torn."""
         if not np.array_equal(self.holding.is_exact, self.can_be_held):
             self._choose(self.can_be_held)
-        leaping = self.holding.leaping(x, self.goal)
-        if leaping.any():
+        if self.holding.is_torn(x) and (leaping := self._leaping(x)).any():
             self._choose(self.can_be_held & ~leaping)
+
+    def _leaping(self, x):
+        """Exact points (k,) that only leaps of nodes could meet, once each part of x (n, 3) is carried nearest to it."""
+        holding = self.holding
+        if holding.is_of_nodes:
+            return np.zeros(len(self.strength), np.bool_)
+        return holding.leaping(holding.carried(x, self.target), self.goal)
 
     def _choose(self, is_exact):
         """Hold these points (k,) exactly, and the others by springs."""
@@ -223,8 +229,6 @@ class Holding:
         """Exact points (k,) that from positions x (n, 3) can have rows at goals (r,) [m] by leaps of nodes only."""
         leaping = np.zeros(len(self.strength), np.bool_)
         r = self.rows
-        if len(r.dof) == len(r):  # nodes, of which each goes where it is asked to
-            return leaping
         wanted = np.empty(len(r))
         find_distances(r.start, r.dof, r.weight, x.reshape(-1), goal, 0.0, wanted)
         moved = np.abs(self.way @ wanted)
@@ -237,18 +241,28 @@ class Holding:
         leaping[self.points.row_point[self.is_row_exact][leaps[self.tied]]] = True
         return leaping
 
-    def carried(self, target) -> NDArray[np.float64]:
-        """Nodes at rest (n, 3), each part moved rigidly to bring its exact points nearest to their targets (k, 3)."""
-        rest, part = self.body.elements.nodes, self.body.part
-        result = np.array(rest)
+    def is_torn(self, x) -> bool:
+        """Whether the body may be torn at positions x (n, 3)."""
+        extent = np.ptp(x, axis=0)
+        return bool((extent * extent).sum() > (MOST_TORN * self.body.size) ** 2)
+
+    @property
+    def is_of_nodes(self) -> bool:
+        """Whether nodes alone are held exactly, of which each goes where it is asked to."""
+        return len(self.rows.dof) == len(self.rows)
+
+    def carried(self, x, target) -> NDArray[np.float64]:
+        """Positions x (n, 3), each part moved rigidly to bring its exact points nearest to their targets (k, 3)."""
+        part = self.body.part
+        result = np.array(x)
         for c in np.flatnonzero(~self.pins.is_free):
             own = self.is_exact & (self.points.part == c)
-            at = np.einsum("ka,kai->ki", self.points.weights[own], rest[self.points.nodes[own]])
+            at = np.einsum("ka,kai->ki", self.points.weights[own], x[self.points.nodes[own]])
             there = target[own]
             centre, goal = at.mean(axis=0), there.mean(axis=0)
             u, _, vt = np.linalg.svd((there - goal).T @ (at - centre))
             turn = u @ np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ vt))]) @ vt
-            result[part == c] = goal + (rest[part == c] - centre) @ turn.T
+            result[part == c] = goal + (x[part == c] - centre) @ turn.T
         return result
 
     def springs(self, x, target, target_before, dt: float) -> Springs:
@@ -264,12 +278,11 @@ class Holding:
         led = target - target_before[which]
         far = np.sqrt((led * led).sum(axis=1)) > FASTEST_LED * self.body.size
         wanted = target + lag[:, None] * (p + np.where(far[:, None], 0.0, led) - target)
-        extent, most = np.ptp(x, axis=0), (MOST_TORN * self.body.size) ** 2
-        if (extent * extent).sum() <= most:
+        if not self.is_torn(x):
             return made.towards(wanted)
         corners, counts = x[self.points.nodes[which]], self.points.weights[which] != 0.0
         offset = np.where(counts[:, :, None], corners - p[:, None, :], 0.0)
-        has_torn = (offset * offset).sum(axis=2).max(axis=1) > most
+        has_torn = (offset * offset).sum(axis=2).max(axis=1) > (MOST_TORN * self.body.size) ** 2
         has_torn &= self.strength[which] >= 1.0
         if not has_torn.any():
             return made.towards(wanted)
