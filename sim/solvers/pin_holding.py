@@ -135,7 +135,7 @@ class PinTracker:
             self._choose(self.can_be_held & ~leaping)
 
     def _leaping(self, x):
-        """Exact points (k,) that only leaps of nodes could meet, once each part of x (n, 3) is carried nearest to it."""
+        """Exact points (k,) that only leaps of nodes could meet, with each part of x (n, 3) carried near them first."""
         holding = self.holding
         if holding.is_of_nodes:
             return np.zeros(len(self.strength), np.bool_)
