@@ -122,10 +122,13 @@ class PinTracker:
             self.strength, self.holdings = strength, {}
             self.is_exact = self._can_be_exact(strength >= 1.0)
         self.target = self.points.targets(time)
+        self.goals = self.points.goals(self.target)
+        self.can_be_held = self.is_exact
         self._choose(self.is_exact)
         leaping = self._leaping(self.points.body.elements.nodes)
-        self.can_be_held = self.is_exact & ~leaping
-        self._choose(self.can_be_held)
+        if leaping.any():
+            self.can_be_held = self.is_exact & ~leaping
+            self._choose(self.can_be_held)
 
     def _hold(self, x):
         """Choose what to hold exactly: what can be met without leaps, from positions x (n, 3) too if they are torn."""
@@ -144,7 +147,7 @@ class PinTracker:
     def _choose(self, is_exact):
         """Hold these points (k,) exactly, and the others by springs."""
         self.holding = self._holding(is_exact)
-        self.goal = self.points.goals(self.target)[self.holding.is_row_exact]
+        self.goal = self.goals[self.holding.is_row_exact]
 
     def _holding(self, is_exact):
         """How the points are held if these (k,) are held exactly."""
