@@ -2,6 +2,7 @@
 
 - Elements that were inside out, but for those that pins hold of: they came back, or the bake would have ended.
 - A body that lost a good part of its volume, or was pressed flat: not for so long that the bake would have ended.
+- Hard pins that are led where the cage cannot follow: parts that it joins are led apart, or creases are finer than it.
 - A step too long for the motion. Six steps to a turn are the fewest that tell which way it goes, and a node that is
   carried past its whole body in one step has not been followed on its way.
 - A frame that took far longer than those before it. The factor and the floor are generous, so that a busy machine does
@@ -21,6 +22,7 @@ from jellycage.sim.soft.body import SoftBody
 from jellycage.toolkit.asset.asset import Asset
 
 LEAST_VOLUME, LEAST_WIDTH = 0.75, 0.25  # of those at rest: no fall or bounce takes more of a solid
+MOST_LEFT = 2.0  # between hard pins and where they are led [cells]
 MOST_TURN = 1.0  # of a body in a substep [rad]
 MOST_SHIFT = 1.0  # of a node in a substep, against the turning body, in sizes of that
 SLOW_FACTOR, SLOW_SECONDS = 20.0, 60.0  # against the median before it, and at least
@@ -47,6 +49,7 @@ class Cautions:
             )  # first, last frame, most
             # First, last frame, least volume and width.
             noted[f"cautions.{number}.crushed"] = np.array([0.0, 0.0, 1.0, 1.0])
+            noted[f"cautions.{number}.left"] = np.zeros(3)  # first, last frame, most [cells]
             noted[f"cautions.{number}.haste"] = np.zeros(3)  # frame, turn [rad], shift [sizes]
         return noted
 
@@ -65,6 +68,11 @@ class Cautions:
             if volume < LEAST_VOLUME or width < LEAST_WIDTH:
                 least = np.minimum(least, (volume, width))
                 later[key] = np.array([first if last else frame, frame, *least])
+            key = f"cautions.{number}.left"
+            left = _way_left(body, soft.x, state.time) / _cell(body)
+            first, _, most = later[key] = noted[key]
+            if left > MOST_LEFT:
+                later[key] = np.array([first if most else frame, frame, max(most, left)])
             key = f"cautions.{number}.haste"
             found = np.array([frame, *_haste(body, soft.x, soft.v, self.dt)])
             later[key] = found if _excess(found) > _excess(noted[key]) else noted[key]
@@ -92,6 +100,12 @@ class Cautions:
                     f"{name}, {_when(crushed)}: crushed to {crushed[2]:.0%} of its volume and "
                     f"{crushed[3]:.0%} of its width; give it more room if it shows"
                 )
+            left = noted[f"cautions.{number}.left"]
+            if left[2]:
+                said.append(
+                    f"{name}, {_when(left)}: hard pins are up to {left[2]:.1f} cells from where they "
+                    f"are led; {_way_to_follow(self.bodies[number])}"
+                )
             frame, turn, shift = haste = noted[f"cautions.{number}.haste"]
             excess = _excess(haste)
             if excess > 1.0:
@@ -116,6 +130,31 @@ def _width(body: SoftBody, x) -> float:
 def _when(noted) -> str:
     first, last = noted[:2]
     return f"frame {first:.0f}" if first == last else f"frames {first:.0f} to {last:.0f}"
+
+
+def _way_left(body: SoftBody, x, time: float) -> float:
+    """How far a point with a hard pin is at most from where that is at a time [s], with nodes at x (n, 3) [m]."""
+    most = 0.0
+    for pin in body.pins:
+        is_hard = pin.strengths(time) == 1.0
+        if is_hard.any():
+            rest = pin.points.positions(body.start_positions())
+            way = (pin.targets(rest, time) - pin.points.positions(x)) @ pin.directions.T
+            most = max(most, (way[is_hard] ** 2).sum(axis=1).max())
+    return float(np.sqrt(most))
+
+
+def _cell(body: SoftBody) -> float:
+    """How wide the cells of its cage are, on average [m]; five tets are one."""
+    tets = 5.0 if body.corner_count == 4 else 1.0
+    return float(np.cbrt(tets * body.elements.element_volumes.mean()))
+
+
+def _way_to_follow(body: SoftBody) -> str:
+    meta = body.asset.meta if isinstance(body.asset, Asset) else {}
+    if meta.get("solids", 0) > meta.get("components", 0):
+        return "its cage joins parts that overlap, join = false (Join Parts off) lets each follow its own"
+    return "use a finer cage, or lead them more slowly, if it shows"
 
 
 def _inside_out(body: SoftBody, inverted) -> int:

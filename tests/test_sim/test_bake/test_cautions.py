@@ -2,13 +2,15 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from beams import beam_hexes, beam_tets
+from shapes import box
 from tiny_shots import baked, document, shot_of, tiny_shot, violent_document
 
-from jellycage import sim
+from jellycage import sim, toolkit
 from jellycage.sim.bake.bake import bake
 from jellycage.sim.bake.bake_task import BakeTask
 from jellycage.sim.bake.cautions import Cautions, slow_frames
@@ -102,6 +104,52 @@ def test_a_body_that_was_crushed_is_said_once_with_its_frames_volume_and_width(s
     (said,) = told(scene, still, pressed(0.1, 3.0))
     text = "crushed to 90% of its volume and 1[0-2]% of its width;"
     assert re.match(f"bar, frame 1002: {text}", said)
+
+
+def led(scene, cells, **how):
+    """The scene, with a corner that is led so many cells along x; a cell of it is half a metre."""
+    (body,) = scene.bodies
+    points = sim.node_points([0])
+    target = points.positions(body.start_positions()) + [0.5 * cells, 0.0, 0.0]
+    return sim.Scene([replace(body, pins=[sim.Pin(points, target, **how)])])
+
+
+def test_hard_pins_that_are_not_followed_are_said_once_with_their_frames_and_distance(scene):
+    def followed(soft):
+        soft.x[0, 0] += 1.0
+
+    (said,) = told(led(scene, 3.0), still, still, followed)
+    # These tets are a sixth of a cell, those of a lattice a fifth.
+    text = "hard pins are up to 3.[02] cells from where they are led; use a finer cage"
+    assert re.match(f"bar, frames 1001 to 1002: {text}", said)
+    assert told(led(scene, 1.8), still) == []
+
+
+def test_soft_pins_and_ways_that_are_free_are_not_said(scene):
+    assert told(led(scene, 3.0, strength=0.9), still) == []
+    assert told(led(scene, 3.0, along=(1.0, 0.0, 0.0)), still) == []
+    assert len(told(led(scene, 3.0, normal=(1.0, 0.0, 0.0)), still)) == 1
+
+
+def test_parts_that_are_joined_and_led_apart_are_told_to_be_kept_apart():
+    """Two boxes that overlap, and follow a hand each: one cage cannot, two can."""
+    one = box((1.0, 1.0, 1.0))
+    mesh = toolkit.TriMesh(
+        np.concatenate([one[0], one[0] + [0.9, 0.0, 0.0]]), np.concatenate([one[1], one[1] + 8])
+    )
+    target = mesh.vertices + np.where(np.arange(16) < 8, -2.0, 2.0)[:, None] * [1.0, 0.0, 0.0]
+    for join in (True, False):
+        asset = toolkit.build_cage(mesh, resolution=6, join=join)
+        points = sim.surface_points(asset, np.arange(16))
+        body = sim.SoftBody(asset, sim.NeoHookean(1e5), pins=[sim.Pin(points, target)])
+        scene = sim.Scene([body], gravity=(0.0, 0.0, 0.0))
+        stepper, cautions = sim.Stepper(scene, fps=24.0), Cautions(scene, ["pair"], 24.0, 1)
+        state, noted = stepper.start(), cautions.start()
+        for _ in range(24):
+            stepper.step(state)
+        noted = cautions.after(24, state, Health(scene, 24.0).start(), noted)
+        said = [text for text in cautions.sentences(noted) if "hard pins" in text]
+        assert ["join = false" in text for text in said] == [True] * join
 
 
 @pytest.mark.parametrize("substeps", [1, 3])
