@@ -44,13 +44,14 @@ demo: $(READY)
 
 # Two processes; the tests of a file stay together, for they share what takes long to set up.
 PYTEST := $(PYTHON) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+LONGEST := tests/test_blender tests/test_wheel.py  # first, or one process waits for the other at the end
 
 quick: $(READY)
 	$(PYTEST) -m "not slow"
 
 test:
 	@$(MAKE) -s -j2 $(READY) .venv-blender-4.5/ready
-	$(PYTEST) tests/test_blender tests/test_wheel.py tests  # the longest first
+	$(PYTEST) $(LONGEST) $(filter-out $(LONGEST),$(sort $(wildcard tests/test_*)))
 
 # The bake, which times the demo, alone; then two at a time, the longest first. All are run, whatever one finds.
 VERIFIED := motion impacts sim vibrations cages collision ragdoll
