@@ -22,6 +22,7 @@ _HOME = {
     "intersecting_pairs": "collision.queries",
     "load_asset": "asset.asset_file",
     "mesh_report": "mesh.repair",
+    "parts_of": "mesh.repair",
     "pose": "collision.posed",
     "read_mesh": "mesh.mesh_io",
     "save_asset": "asset.asset_file",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jellycage.toolkit.arrays import ragged
 from jellycage.toolkit.asset.asset import Asset
@@ -47,8 +48,10 @@ class CageSettings:
     tighter and sooner, because a step that goes too far is halved anyway."""
     split: bool = True
     """Whether parts of the solid that share a cell get copies of their own."""
-    join: bool = True
-    """Whether closed shells that overlap become one solid; otherwise each has a cage of its own, and they part."""
+    join: bool | ArrayLike = True
+    """Whether closed parts that overlap become one solid; otherwise each has a cage of its own, and nothing joins them.
+    Or which may: those whose vertices have the same number, shape (n,) for the n vertices of the mesh; see `parts_of`.
+    """
     collision: bool = True
     """Whether to cut the surface along the cage, for queries and contact on it."""
     smooth: str | None = None
@@ -69,6 +72,10 @@ class CageSettings:
             raise SettingsError(f'element must be "tet" or "hex", got {self.element!r}')
         if self.smooth not in (None, *METHODS):
             raise SettingsError(f'smooth must be "mls" or "gaussian", got {self.smooth!r}')
+        if np.ndim(self.join):
+            object.__setattr__(self, "join", np.asarray(self.join))
+            if self.join.ndim != 1 or self.join.dtype.kind not in "iu":
+                raise SettingsError("join must be true, false, or a whole number for each vertex")
         if not 0 <= self.fit_steps <= 1000:
             raise SettingsError(f"fit steps must lie in 0..1000, got {self.fit_steps}")
         if not 0.0 < self.fit_relaxation <= 1.0:
@@ -85,6 +92,10 @@ def build_cage(mesh, *, progress=None, **settings) -> Asset:
     report = progress or (lambda stage, fraction: None)
     mesh = as_mesh(mesh)
     report("repairing", 0.0)
+    if np.ndim(settings.join) and len(settings.join) != len(mesh.vertices):
+        raise SettingsError(
+            f"join must have a number for each of the {len(mesh.vertices)} vertices, got {len(settings.join)}"
+        )
     solid = solid_of(mesh)
     report("voxelising", 0.1)
     grid, surface, elements = _laid(solid, settings)
@@ -118,7 +129,7 @@ def _laid(solid: Solid, settings) -> tuple[Grid, LatticeSurface, LatticeElements
     body = np.full(len(solid.vertices), -1, np.int64)
     body[solid.faces] = solid.body[:, None]
     used = body >= 0
-    bay = None if settings.join else np.unique(np.maximum(body, 0), return_inverse=True)[1]
+    bay = _bays(solid, body, settings.join)
     for attempt in range(ATTEMPTS):
         grid = grid_around(
             solid.vertices[used],
@@ -136,6 +147,19 @@ def _laid(solid: Solid, settings) -> tuple[Grid, LatticeSurface, LatticeElements
         if elements.contradictions == 0:
             break
     return best
+
+
+def _bays(solid: Solid, body, join):
+    """Bay for each vertex, those of bodies that may join alike; None if all may. body: of each vertex, -1 if of none."""
+    if np.ndim(join):
+        group = np.empty(body.max() + 1, join.dtype)
+        has_body = solid.vertex_of >= 0
+        of_vertex = body[solid.vertex_of[has_body]]
+        group[of_vertex] = join[has_body]
+        if (group[of_vertex] != join[has_body]).any():
+            raise SettingsError("join must have one number for all vertices of a closed part")
+        return np.unique(group[np.maximum(body, 0)], return_inverse=True)[1]
+    return None if join else np.unique(np.maximum(body, 0), return_inverse=True)[1]
 
 
 def _embedded(surface, elements, neighbours, nodes) -> Embedding:
@@ -330,7 +354,7 @@ def _meta(mesh, solid, grid, settings):
             "fit_steps": settings.fit_steps,
             "fit_relaxation": settings.fit_relaxation,
             "split": settings.split,
-            "join": settings.join,
+            "join": "groups" if np.ndim(settings.join) else settings.join,
         },
         "cell_size": grid.cell_size,
         "resolution": grid.resolution,
@@ -349,7 +373,7 @@ def _checked(asset: Asset) -> Asset:
     else:
         volumes = asset.meta["cell_size"] ** 3
     warnings, solids = asset.meta["warnings"], asset.meta["solids"]
-    if check.components < solids:
+    if check.components < solids and asset.meta["settings"]["join"] is True:
         note = f"{solids} closed parts that overlap became {check.components}; join = false keeps them apart."
         warnings = [*warnings, note]
     solid_volume = float((asset.cage_fill * volumes).sum())

@@ -174,10 +174,12 @@ class BodyEntry:
     element: str = key(Choice(("tet", "hex")), "Tets fit the shape, hexes are regular.", "tet")
     fit_steps: int = key(Whole(0, 1000), "Passes that pull tets closer to the surface.", 10)
     split: bool = key(Flag(), "Whether parts that share a cell move separately.", True)
-    join: bool = key(
+    join: bool | None = key(
         Flag(),
-        "Whether closed parts that overlap are one body; false: each has a cage of its own, and nothing joins them.",
-        True,
+        "Whether closed parts that overlap are one body; false: each has a cage of its own, and nothing joins them; "
+        "left out: one body, but for parts that pins lead further apart than its cage can follow.",
+        None,
+        example=False,
     )
     quadrature: int = key(Choice((1, 8)), "Quadrature points of a hex; tets have one.", 1)
     rotation_method: str = key(

@@ -24,6 +24,7 @@ from jellycage.sim.scene.body_entries import BodyEntry
 from jellycage.sim.scene.build_rigid import build_rigid
 from jellycage.sim.scene.collider_entries import ColliderEntry
 from jellycage.sim.scene.entry_kinds import euler_matrix, metres_per_unit
+from jellycage.sim.scene.parting import groups_led_apart
 from jellycage.sim.scene.point_entries import is_keyed
 from jellycage.sim.scene.scene import Scene
 from jellycage.sim.scene.scene_file import SceneFile
@@ -48,6 +49,7 @@ from jellycage.toolkit.asset.asset import Asset
 from jellycage.toolkit.asset.asset_file import load_asset
 from jellycage.toolkit.embedding.smooth_embedding import smooth_embedding
 from jellycage.toolkit.mesh.mesh_io import read_mesh
+from jellycage.toolkit.mesh.repair import parts_of
 from jellycage.toolkit.mesh.sizes import size_notes
 from jellycage.toolkit.prepare import build_cage
 from jellycage.toolkit.version import VERSION
@@ -157,8 +159,12 @@ class _Clock:
 def _body(scene: SceneFile, entry: BodyEntry, clock: _Clock, collision, report):
     """(body, skin, sag, notes) of one entry."""
     rotation, stretch, location = _split(entry.transform)
-    asset, source, attributes, notes = _asset(scene, entry, stretch, collision, report)
-    start = asset.cage_nodes @ rotation.T + location
+
+    def place(asset):
+        return asset.cage_nodes @ rotation.T + location
+
+    asset, source, attributes, notes = _asset(scene, entry, clock, stretch, place, collision, report)
+    start = place(asset)
     selected = Selections(entry, asset, source, attributes)
     up = np.array(scene.gravity) / (np.linalg.norm(scene.gravity) or 1.0)
     along = (asset.surface_vertices @ rotation.T) @ (up if up.any() else np.array([0.0, 0.0, 1.0]))
@@ -204,7 +210,7 @@ def _split(transform):
     return rotation, stretch, transform[:3, 3]
 
 
-def _asset(scene, entry, stretch, collision, report):
+def _asset(scene, entry, clock, stretch, place, collision, report):
     """(asset, rest positions of the source's vertices before the stretch, vertex attributes, notes)."""
     if entry.asset is not None:
         asset = load_asset(entry.asset)
@@ -221,14 +227,35 @@ def _asset(scene, entry, stretch, collision, report):
         return stretched, source, {}, size_notes(stretched.surface_vertices)
     mesh = read_mesh(entry.mesh, scale=metres_per_unit(entry.units))
     stretched = replace(mesh, vertices=mesh.vertices @ stretch)
-    settings = {name: getattr(entry, name) for name in ("element", "fit_steps", "split", "join")}
+    settings = {name: getattr(entry, name) for name in ("element", "fit_steps", "split")}
     if entry.cell_size is not None:
         settings["cell_size"] = entry.cell_size
     else:
         settings["resolution"] = entry.resolution or QUALITIES[scene.quality].resolution
-    asset = build_cage(stretched, progress=report, collision=collision, **settings)
-    notes = dict.fromkeys([*mesh.warnings, *asset.meta.get("warnings", [])])
+    settings |= {"progress": report, "collision": collision}
+    asset = build_cage(stretched, join=entry.join is not False, **settings)
+    said = []
+    if entry.join is None and asset.meta["solids"] > asset.meta["components"]:
+        selected = Selections(entry, asset, mesh.vertices, mesh.attributes)
+        groups = _groups(scene, selected, clock, parts_of(stretched), place(asset))
+        if groups is not None:
+            asset = build_cage(stretched, join=groups, **settings)
+            said = [
+                f"{asset.meta['solids']} closed parts that overlap became {asset.meta['components']}, "
+                "because pins lead them apart; join = true makes one body of them"
+            ]
+    notes = dict.fromkeys([*mesh.warnings, *asset.meta.get("warnings", []), *said])
     return asset, mesh.vertices, mesh.attributes, tuple(notes)
+
+
+def _groups(scene, selected: Selections, clock: _Clock, part, start):
+    """Group of each vertex of the mesh, as its pins lead its parts (m,) from there; None if they need only one."""
+    pins = [_pin(pin, selected, clock, start) for pin in selected.entry.pins]
+    pinned = [selected.vertices(pin, "pin")[0] for pin in selected.entry.pins]
+    first, last = scene.frames
+    times = np.array([clock.seconds(frame) for frame in range(first, last + 1)])
+    groups = groups_led_apart(selected.asset, part, pins, pinned, start, times)
+    return None if groups is None else np.append(groups, -1)[part]
 
 
 def _material(scene, entry, height):

@@ -12,10 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.constraints import (
+    MOST_TIED,
     Projection,
+    Rows,
     can_be_met,
     chosen_rows,
     projection,
@@ -41,6 +44,7 @@ HARDNESS = 100.0  # of the springs of hard pins together, in what their nodes fe
 FIRM = 4.0  # times as stiff for its mass as a body is on average: what is even stiffer is held as if it were heavier
 LEAP = 1.5  # times as far as points are led: nodes that must go further, and
 LEAST_LEAP = 1.0  # sizes, are not asked to
+FIRM_SPRING = 0.5  # strength of springs that nodes are not asked to leap against either
 MOST_TORN = 1.5  # sizes that a node may be away from a hard point of its element: the point lets go until it is back
 MOST_HOLDINGS = 8  # that are kept
 YANKED = 0.5  # elements that a pin takes its point in a step from where that was going: more turns them inside out
@@ -142,7 +146,7 @@ class PinTracker:
         holding = self.holding
         if holding.is_of_nodes:
             return np.zeros(len(self.strength), np.bool_)
-        return holding.leaping(holding.carried(x, self.target), self.goal)
+        return holding.leaping(holding.carried(x, self.target), self.goals)
 
     def _choose(self, is_exact):
         """Hold these points (k,) exactly, and the others by springs."""
@@ -198,6 +202,18 @@ class SpringsOfStep(NamedTuple):
     """How much of a point's distance from its target the damper keeps, shape (s,)."""
 
 
+class Watched(NamedTuple):
+    """Rows of which nodes may have to leap to meet them all."""
+
+    chosen: NDArray[np.bool_]
+    """Which of all rows they are, shape (r,)."""
+    rows: Rows
+    tied: NDArray[np.int64]
+    """Group of each of them: those of one share dofs."""
+    way: csr_array
+    """Makes the smallest displacement of how far they are from their goals."""
+
+
 class Holding:
     """Which points are held exactly, and which by springs; what the springs are is worked out once per step length."""
 
@@ -212,8 +228,8 @@ class Holding:
         of_part = np.bincount(self.body.part[self.body.elements.corners[:, 0]])
         self.is_alone = of_part[points.part] == 1  # in a part of one element
         node_count = len(self.body.mass)
-        self.tied = tied_rows(self.rows, node_count)
         self.way = way_to(self.rows, node_count)
+        self.watched = self._watched(node_count)
         is_held = strength > 0.0
         self.pins = PinsInStep(
             projection(self.rows, node_count),
@@ -228,21 +244,38 @@ class Holding:
             paces=np.zeros(self.body.part_count),
         )
 
-    def leaping(self, x, goal) -> NDArray[np.bool_]:
+    def _watched(self, node_count):
+        """What may ask nodes to leap: the exact rows, and those of firm springs that are tied to them."""
+        points, is_watched = self.points, self.is_row_exact
+        if len(self.rows) and not self.is_of_nodes:
+            is_watched = is_watched | (self.strength >= FIRM_SPRING)[points.row_point]
+        rows = chosen_rows(points.rows, is_watched)
+        group, is_exact = tied_rows(rows, node_count), self.is_row_exact[is_watched]
+        dofs = np.unique(np.stack([group[rows.row_of_entries()], rows.dof]), axis=1)
+        is_small = np.bincount(dofs[0]) <= MOST_TIED
+        with_exact = np.bincount(group, is_exact) > 0
+        chosen = is_exact | (is_small & with_exact)[group]
+        is_watched = is_watched.copy()
+        is_watched[is_watched] = chosen
+        rows = chosen_rows(points.rows, is_watched)
+        return Watched(is_watched, rows, tied_rows(rows, node_count), way_to(rows, node_count))
+
+    def leaping(self, x, goals) -> NDArray[np.bool_]:
         """Exact points (k,) that from positions x (n, 3) can have rows at goals (r,) [m] by leaps of nodes only."""
         leaping = np.zeros(len(self.strength), np.bool_)
-        r = self.rows
+        is_watched, r, tied, way = self.watched
         wanted = np.empty(len(r))
+        goal = np.ascontiguousarray(goals[is_watched])
         find_distances(r.start, r.dof, r.weight, x.reshape(-1), goal, 0.0, wanted)
-        moved = np.abs(self.way @ wanted)
+        moved = np.abs(way @ wanted)
         if moved.max() <= LEAST_LEAP * self.body.size:
             return leaping
         farthest, asked = np.zeros((2, len(r)))
-        np.maximum.at(farthest, self.tied[r.row_of_entries()], moved[r.dof])
-        np.maximum.at(asked, self.tied, np.abs(wanted))
+        np.maximum.at(farthest, tied[r.row_of_entries()], moved[r.dof])
+        np.maximum.at(asked, tied, np.abs(wanted))
         leaps = farthest > np.maximum(LEAP * asked, LEAST_LEAP * self.body.size)
-        leaping[self.points.row_point[self.is_row_exact][leaps[self.tied]]] = True
-        return leaping
+        leaping[self.points.row_point[is_watched][leaps[tied]]] = True
+        return leaping & self.is_exact
 
     def is_torn(self, x) -> bool:
         """Whether the body may be torn at positions x (n, 3)."""

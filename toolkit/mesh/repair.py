@@ -138,6 +138,17 @@ def solid_of(mesh: TriMesh) -> Solid:
     )
 
 
+def parts_of(mesh: TriMesh) -> NDArray[np.int64]:
+    """The closed part that each vertex of a mesh belongs to, from 0, shape (n,); -1 if no face uses it.
+
+    The walls of a cavity belong to the part around it.
+    """
+    solid = solid_of(mesh)
+    part = np.full(len(solid.vertices) + 1, -1, np.int64)  # the last for vertices in no face
+    part[solid.faces] = np.unique(solid.body, return_inverse=True)[1].reshape(-1, 1)
+    return part[solid.vertex_of]
+
+
 def _sound_faces(faces, notes):
     """(faces, source) without those that name a vertex twice or repeat another face."""
     source = np.arange(len(faces), dtype=np.int32)

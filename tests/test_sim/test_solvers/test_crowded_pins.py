@@ -189,3 +189,9 @@ def test_the_cage_of_pins_that_jump_stays_near(element, which):
 def test_points_that_contradict_each_other_do_not_tear_nodes_away(seed):
     """Met exactly, or by springs that hold a node by next to nothing, they would take nodes forty sizes away."""
     assert run_scene(seed).stray < 9.0
+
+
+@pytest.mark.slow
+def test_hard_points_that_contradict_firm_springs_do_not_tear_nodes_away():
+    """A hard point on a node that springs hold elsewhere would take another, of small weight, fifteen sizes away."""
+    assert run_scene(90299, "implicit_euler").stray < 5.0
