@@ -150,7 +150,7 @@ def _laid(solid: Solid, settings) -> tuple[Grid, LatticeSurface, LatticeElements
 
 
 def _bays(solid: Solid, body, join):
-    """Bay for each vertex, those of bodies that may join alike; None if all may. body: of each vertex, -1 if of none."""
+    """Bay of each vertex, alike where bodies may join; None if all may. body: that of each vertex, -1 if none."""
     if np.ndim(join):
         group = np.empty(body.max() + 1, join.dtype)
         has_body = solid.vertex_of >= 0

@@ -65,12 +65,14 @@ def mesh_arrays(obj, scene) -> dict[str, np.ndarray]:
 
 def cage_settings(body) -> dict:
     """Settings of the cage as `toolkit.build_cage` has them."""
-    return {
+    settings = {
         "resolution": body.resolution,
         "element": body.element.lower(),
-        "join": body.join,
         "fit_steps": schema.entry("body.fit_steps")["default"] if body.fit else 0,
     }
+    if body.join != "AUTO":
+        settings["join"] = body.join == "JOINED"
+    return settings
 
 
 class Recording:

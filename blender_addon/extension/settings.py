@@ -100,7 +100,15 @@ class JellycageObject(bpy.types.PropertyGroup):
         description="Pull the cage of tetrahedra closer to the surface",
         default=True,
     )
-    join: BoolProperty(name="Join Parts", **of("body.join"))
+    join: EnumProperty(
+        name="Join Parts",
+        description=of("body.join")["description"],
+        items=[
+            ("AUTO", "By Pins", "One body, but parts that pins lead apart get cages of their own"),
+            ("JOINED", "Always", "Closed parts that overlap are one body"),
+            ("APART", "Never", "Each closed part has a cage of its own; nothing joins them"),
+        ],
+    )
     surface: EnumProperty(
         name="Surface",
         description="What is shown. Collisions use Exact, whatever is shown",

@@ -153,7 +153,7 @@ def _cell(body: SoftBody) -> float:
 def _way_to_follow(body: SoftBody) -> str:
     meta = body.asset.meta if isinstance(body.asset, Asset) else {}
     if meta.get("solids", 0) > meta.get("components", 0):
-        return "its cage joins parts that overlap: if they are led apart, join = false (Join Parts off)"
+        return "its cage joins parts that overlap: if they are led apart, join = false (Join Parts: Never)"
     return "use a finer cage, or lead them more slowly, if it shows"
 
 

@@ -7,35 +7,29 @@ body starts. What is simulated is in the world, in metres, with Z up.
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from scipy.spatial import cKDTree
 
-from jellycage.sim.errors import SceneError
 from jellycage.sim.export.frames import ExportMesh
-from jellycage.sim.export.pc2 import read_pc2
 from jellycage.sim.materials import law_named
-from jellycage.sim.maths.keyed import Keyed
 from jellycage.sim.maths.quaternions import turn_to
 from jellycage.sim.maths.quaternions_kernels import quaternion_of
 from jellycage.sim.scene.body_entries import BodyEntry
+from jellycage.sim.scene.build_asset import caged, split_transform, start_of
+from jellycage.sim.scene.build_points import Clock, load_of, pin_of
 from jellycage.sim.scene.build_rigid import build_rigid
 from jellycage.sim.scene.collider_entries import ColliderEntry
-from jellycage.sim.scene.entry_kinds import euler_matrix, metres_per_unit
-from jellycage.sim.scene.parting import groups_led_apart
-from jellycage.sim.scene.point_entries import is_keyed
+from jellycage.sim.scene.entry_kinds import euler_matrix
 from jellycage.sim.scene.scene import Scene
 from jellycage.sim.scene.scene_file import SceneFile
-from jellycage.sim.scene.selections import Selections
 from jellycage.sim.scene.shot import Shot
 from jellycage.sim.scene.surfaces import EmbeddedSurface
 from jellycage.sim.shapes import SHAPES
 from jellycage.sim.shapes.colliders import Collider, Motion
 from jellycage.sim.soft.body import SoftBody
-from jellycage.sim.soft.loads import Force, Impulse, PositionChange, VelocityChange
-from jellycage.sim.soft.pins import Pin
 from jellycage.sim.soft.presets import (
     PRESETS,
     QUALITIES,
@@ -46,16 +40,10 @@ from jellycage.sim.soft.presets import (
 from jellycage.sim.solvers.standing import sagging
 from jellycage.toolkit.arrays import frozen
 from jellycage.toolkit.asset.asset import Asset
-from jellycage.toolkit.asset.asset_file import load_asset
 from jellycage.toolkit.embedding.smooth_embedding import smooth_embedding
-from jellycage.toolkit.mesh.mesh_io import read_mesh
-from jellycage.toolkit.mesh.repair import parts_of
-from jellycage.toolkit.mesh.sizes import size_notes
-from jellycage.toolkit.prepare import build_cage
 from jellycage.toolkit.version import VERSION
 
 STANDING = "standing"  # the stage in which the stiffness of a preset is found
-CHANGES = {"impulse": Impulse, "velocity": VelocityChange, "position": PositionChange}
 
 
 def build_shot(
@@ -69,7 +57,7 @@ def build_shot(
     collision: whether cages that are built get a collision surface, which a bake does not need.
     """
     report = progress or (lambda stage, fraction: None)
-    clock = _Clock(scene.frames[0], scene.fps)
+    clock = Clock(scene.frames[0], scene.fps)
     bodies, skins, sags, notes = [], [], [], []
     for number, entry in enumerate(scene.bodies):
         share = number / len(scene.bodies)
@@ -145,27 +133,11 @@ def _files(scene):
     yield from (entry.mesh for entry in (*scene.rigids, *scene.colliders) if entry.mesh is not None)
 
 
-@dataclass(frozen=True)
-class _Clock:
-    """Frames to seconds: the first frame is time zero."""
-
-    first: int
-    fps: float
-
-    def seconds(self, frame: float) -> float:
-        return (frame - self.first) / self.fps
-
-
-def _body(scene: SceneFile, entry: BodyEntry, clock: _Clock, collision, report):
+def _body(scene: SceneFile, entry: BodyEntry, clock: Clock, collision, report):
     """(body, skin, sag, notes) of one entry."""
-    rotation, stretch, location = _split(entry.transform)
-
-    def place(asset):
-        return asset.cage_nodes @ rotation.T + location
-
-    asset, source, attributes, notes = _asset(scene, entry, clock, stretch, place, collision, report)
-    start = place(asset)
-    selected = Selections(entry, asset, source, attributes)
+    selected, notes = caged(scene, entry, clock, collision, report)
+    asset, start = selected.asset, start_of(entry, selected.asset)
+    rotation, stretch, _ = split_transform(entry.transform)
     up = np.array(scene.gravity) / (np.linalg.norm(scene.gravity) or 1.0)
     along = (asset.surface_vertices @ rotation.T) @ (up if up.any() else np.array([0.0, 0.0, 1.0]))
     height = float(np.ptp(along))
@@ -173,8 +145,8 @@ def _body(scene: SceneFile, entry: BodyEntry, clock: _Clock, collision, report):
     body = SoftBody(
         asset,
         replace(uniform, **_painted(entry, selected)),
-        pins=[_pin(pin, selected, clock, start) for pin in entry.pins],
-        loads=[_load(load, selected, clock) for load in entry.loads],
+        pins=[pin_of(pin, selected, clock, start) for pin in entry.pins],
+        loads=[load_of(load, selected, clock) for load in entry.loads],
         start=None if np.array_equal(start, asset.cage_nodes) else start,
         velocity=entry.velocity,
         spin=entry.spin,
@@ -194,68 +166,8 @@ def _body(scene: SceneFile, entry: BodyEntry, clock: _Clock, collision, report):
     damping = entry.stiffness_damping
     if damping is None:
         damping = stiffness_damping(entry.damping_ratio, uniform, height)
-    skin = _skin(asset, source, entry, stretch @ rotation.T)
+    skin = _skin(asset, selected.source, entry, stretch @ rotation.T)
     return replace(body, stiffness_damping=damping), skin, sag, notes
-
-
-def _split(transform):
-    """(rotation, symmetric stretch, location) of a 4 x 4 transform that does not mirror."""
-    linear = transform[:3, :3]
-    u, s, vt = np.linalg.svd(linear)
-    rotation = u @ vt
-    stretch = vt.T @ np.diag(s) @ vt
-    # Nothing but a location leaves the numbers of the mesh as they are, to the last bit.
-    if np.allclose(linear, np.eye(3), rtol=0.0, atol=1e-15):
-        rotation = stretch = np.eye(3)
-    return rotation, stretch, transform[:3, 3]
-
-
-def _asset(scene, entry, clock, stretch, place, collision, report):
-    """(asset, rest positions of the source's vertices before the stretch, vertex attributes, notes)."""
-    if entry.asset is not None:
-        asset = load_asset(entry.asset)
-        source = np.full((asset.meta.get("source_vertices", 0), 3), np.nan)
-        if len(source) <= asset.source_vertex.max(initial=-1):
-            source = np.full((int(asset.source_vertex.max()) + 1, 3), np.nan)
-        source[asset.source_vertex] = asset.surface_vertices
-        stretched = replace(
-            asset,
-            cage_nodes=asset.cage_nodes @ stretch,
-            cage_centre=None if asset.cage_centre is None else asset.cage_centre @ stretch,
-            surface_vertices=asset.surface_vertices @ stretch,
-        )
-        return stretched, source, {}, size_notes(stretched.surface_vertices)
-    mesh = read_mesh(entry.mesh, scale=metres_per_unit(entry.units))
-    stretched = replace(mesh, vertices=mesh.vertices @ stretch)
-    settings = {name: getattr(entry, name) for name in ("element", "fit_steps", "split")}
-    if entry.cell_size is not None:
-        settings["cell_size"] = entry.cell_size
-    else:
-        settings["resolution"] = entry.resolution or QUALITIES[scene.quality].resolution
-    settings |= {"progress": report, "collision": collision}
-    asset = build_cage(stretched, join=entry.join is not False, **settings)
-    said = []
-    if entry.join is None and asset.meta["solids"] > asset.meta["components"]:
-        selected = Selections(entry, asset, mesh.vertices, mesh.attributes)
-        groups = _groups(scene, selected, clock, parts_of(stretched), place(asset))
-        if groups is not None:
-            asset = build_cage(stretched, join=groups, **settings)
-            said = [
-                f"{asset.meta['solids']} closed parts that overlap became {asset.meta['components']}, "
-                "because pins lead them apart; join = true makes one body of them"
-            ]
-    notes = dict.fromkeys([*mesh.warnings, *asset.meta.get("warnings", []), *said])
-    return asset, mesh.vertices, mesh.attributes, tuple(notes)
-
-
-def _groups(scene, selected: Selections, clock: _Clock, part, start):
-    """Group of each vertex of the mesh, as its pins lead its parts (m,) from there; None if they need only one."""
-    pins = [_pin(pin, selected, clock, start) for pin in selected.entry.pins]
-    pinned = [selected.vertices(pin, "pin")[0] for pin in selected.entry.pins]
-    first, last = scene.frames
-    times = np.array([clock.seconds(frame) for frame in range(first, last + 1)])
-    groups = groups_led_apart(selected.asset, part, pins, pinned, start, times)
-    return None if groups is None else np.append(groups, -1)[part]
 
 
 def _material(scene, entry, height):
@@ -302,62 +214,7 @@ def _sized(scene, entry, height, body):
     return replace(body, material=found.material), found.sag, notes
 
 
-def _strength(pin, weights, clock):
-    if not is_keyed(pin.strength):
-        return pin.strength * weights
-    times = [clock.seconds(key.frame) for key in pin.strength]
-    return Keyed(times, np.array([key.value for key in pin.strength])[:, None] * weights)
-
-
-def _pin(pin, selected: Selections, clock: _Clock, start) -> Pin:
-    chosen, weights = selected.vertices(pin, "pin")
-    points = selected.points(chosen)
-    target = None
-    if pin.offset is not None:
-        began = points.positions(start)
-        offsets = np.array([key.value for key in pin.offset])
-        times = [clock.seconds(key.frame) for key in pin.offset]
-        target = Keyed(times, began + offsets[:, None, :])
-    elif pin.target is not None:
-        target = _cached_target(pin.target, chosen, len(selected.source), clock)
-    return Pin(
-        points,
-        target=target,
-        strength=_strength(pin, weights, clock),
-        along=pin.along,
-        normal=pin.normal,
-    )
-
-
-def _cached_target(path, chosen, count, clock):
-    """Targets of the chosen vertices, from a point cache of them or of all vertices."""
-    cache = read_pc2(path)
-    positions = cache.positions
-    if positions.shape[1] == count:
-        positions = positions[:, chosen]
-    elif positions.shape[1] != len(chosen):
-        raise SceneError(
-            f"{path}: has {positions.shape[1]} points; expected {len(chosen)}, those of the pin, "
-            f"or {count}, those of the mesh; export it again"
-        )
-    frames = cache.start + cache.rate * np.arange(len(positions))
-    return Keyed([clock.seconds(frame) for frame in frames], np.array(positions, np.float64))
-
-
-def _load(load, selected: Selections, clock: _Clock):
-    chosen, weights = selected.vertices(load, "load")
-    points = selected.points(chosen)
-    if load.kind == "force":
-        if is_keyed(load.value):
-            times = [clock.seconds(key.frame) for key in load.value]
-            values = np.array([key.value for key in load.value])
-            return Force(points, Keyed(times, weights[None, :, None] * values[:, None, :]))
-        return Force(points, weights[:, None] * np.array(load.value))
-    time = 0.0 if load.frame is None else clock.seconds(load.frame)
-    return CHANGES[load.kind](points, weights[:, None] * np.array(load.value), time)
-
-
-def _collider(entry: ColliderEntry, clock: _Clock) -> Collider:
+def _collider(entry: ColliderEntry, clock: Clock) -> Collider:
     keys = entry.keys or ()
     places = [(key.location, key.rotation) for key in keys] or [(entry.location, entry.rotation)]
     locations = [np.zeros(3) if p is None else p for p, _ in places]

@@ -2,8 +2,8 @@
 
 A cage joins parts that overlap: the arm of a robot and its hand become one solid. Led by bones of their own they may
 come further apart than its cells can bend. A part gets a cage of its own if pins hold it by itself, some of its points
-miss their targets by more than a cell in the best shape of the cage that is shared (least squares), and its own pins
-alone would bring them at least twice as close. What no pins hold stays with the part that it hangs on most.
+miss their targets by more than half a cell in the best shape of the cage that is shared (least squares), and its own
+pins alone would bring them at least twice as close. What no pins hold stays with the part that it hangs on most.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csc_array
+from scipy.sparse import coo_array, csc_array, diags_array
 from scipy.sparse.csgraph import (
     connected_components,
     dijkstra,
@@ -20,17 +20,21 @@ from scipy.sparse.csgraph import (
 )
 from scipy.sparse.linalg import splu
 
-from jellycage.sim.soft.pins import Pin
+from jellycage.sim.soft.pins import Pin, spring_rate
 from jellycage.toolkit.asset.asset import Asset
 
-MOST_MISSED = 1.0
-"""By how much points may miss their targets in a cage that is shared [cells]: half of what a bake warns of."""
+MOST_MISSED = 0.5
+"""By how much points may miss their targets in a cage that is shared [cells]: a quarter of what a bake warns of."""
 GAIN = 2.0
 """How many times closer its own pins must bring a part."""
 LEAST_WIDTH = 0.02
 """Second width of the points by which pins hold a part, in the first: less is a line, about which it would turn."""
 SMOOTHNESS = 1e-3
 """Weight of how differently the nodes of an element move, beside that of a point."""
+LEAST_STRENGTH = 0.5
+"""Of points that are expected at their targets: softer ones are left behind in any cage."""
+FIRMEST = 0.99
+"""Strength: harder points count as much. Harder ones win against softer ones of the same element."""
 MOST_TIMES = 64
 """How many times are looked at."""
 
@@ -56,19 +60,21 @@ def groups_led_apart(
     ]
     if all(lead.pin.target is None for lead in leads):
         return None
-    nodes, weights, of_point = (
+    nodes, weights, strength, of_point = (
         np.concatenate(arrays)
-        for arrays in zip(*((lead.nodes, lead.weights, lead.part) for lead in leads), strict=True)
+        for arrays in zip(
+            *((lead.nodes, lead.weights, lead.strength, lead.part) for lead in leads), strict=True
+        )
     )
     count = int(part.max()) + 1
-    shared = _BestShape(nodes, weights)
+    shared = _BestShape(nodes, weights, strength)
     # With nodes of its own for each part: what its own pins alone make of it.
-    alone = _BestShape(of_point[:, None] * len(start) + nodes, weights)
+    alone = _BestShape(of_point[:, None] * len(start) + nodes, weights, strength)
     is_led_apart = np.zeros(count, bool)
     for time in times:
         way = np.concatenate([lead.way(time) for lead in leads])
         missed = shared.missed(way)
-        is_far = missed > MOST_MISSED * asset.meta["cell_size"]
+        is_far = (strength >= LEAST_STRENGTH) & (missed > MOST_MISSED * asset.meta["cell_size"])
         if is_far.any():
             is_led_apart[of_point[is_far & (missed > GAIN * alone.missed(way))]] = True
     is_held = _are_held(np.concatenate([lead.start for lead in leads]), of_point, count)
@@ -84,6 +90,8 @@ class _Lead:
 
     pin: Pin
     is_held: NDArray[np.bool_]
+    strength: NDArray[np.float64]
+    """How firmly, at the least, shape (h,)."""
     rest: NDArray[np.float64]
     """Where all points of the pin begin [m], shape (k, 3)."""
     part: NDArray[np.int64]
@@ -91,8 +99,9 @@ class _Lead:
 
     @classmethod
     def of(cls, pin, part, start, times):
-        is_held = np.all([pin.strengths(time) > 0.0 for time in times], axis=0)
-        return cls(pin, is_held, pin.points.positions(start), part[is_held])
+        strength = np.min([pin.strengths(time) for time in times], axis=0)
+        is_held = strength > 0.0
+        return cls(pin, is_held, strength[is_held], pin.points.positions(start), part[is_held])
 
     @property
     def nodes(self):
@@ -112,21 +121,26 @@ class _Lead:
 
 
 class _BestShape:
-    """Nodes moved by u so that points come closest: min |W u - way|^2 + s |D u|^2, D their differences in elements."""
+    """Nodes moved by u so that points come closest: min |W u - way|^2 + s |D u|^2, D their differences in elements.
 
-    def __init__(self, nodes, weights):
-        """nodes and weights: on which the points hang, shapes (k, a)."""
+    Points count as their springs are stiff.
+    """
+
+    def __init__(self, nodes, weights, strength):
+        """nodes and weights: on which the points hang, shapes (k, a); strength: of each, shape (k,)."""
         used, column = np.unique(nodes, return_inverse=True)
         row = np.repeat(np.arange(len(nodes)), nodes.shape[1])
         at, shape = (row, column.reshape(-1)), (len(nodes), len(used))
         self.rows = csc_array((weights.reshape(-1), at), shape=shape)
         of_point = csc_array((np.ones(nodes.size), at), shape=shape)
         spread = laplacian(of_point.T @ of_point)
-        self.factor = splu((self.rows.T @ self.rows + SMOOTHNESS * spread).tocsc())
+        rate = spring_rate(np.minimum(strength, FIRMEST))
+        self.pull = (diags_array(rate / rate.mean()) @ self.rows).T
+        self.factor = splu((self.pull @ self.rows + SMOOTHNESS * spread).tocsc())
 
     def missed(self, way):
         """How far points that should go by way (k, 3) stay from there, shape (k,) [m]."""
-        off = way - self.rows @ self.factor.solve(self.rows.T @ way)
+        off = way - self.rows @ self.factor.solve(self.pull @ way)
         return np.sqrt((off**2).sum(axis=1))
 
 

@@ -26,10 +26,9 @@ CHOICES = {
     "law": "body.material.law",
     "quality": "quality",
 }
-FLAGS = {"join": "body.join"}
 VECTORS = {"velocity": "body.velocity", "spin": "body.spin"}
 OF_THE_PANEL = {
-    *("fit", "units", "paint_group", "use_own_motion", "pin_group", "role", "shape"),
+    *("fit", "join", "units", "paint_group", "use_own_motion", "pin_group", "role", "shape"),
     *("ground", "ground_height"),
 }
 """Settings that a scene file says in another way, or not at all."""
@@ -49,7 +48,7 @@ def found(name):
 def every_setting_is_a_key_or_of_the_panel():
     settings = addon("settings")
     names = {*settings.BODY, *settings.COLLIDER, *settings.SCENE}
-    keys = {*NUMBERS, *CHOICES, *FLAGS, *VECTORS}
+    keys = {*NUMBERS, *CHOICES, *VECTORS}
     assert names | {"frame_start", "frame_end"} == keys | OF_THE_PANEL and not keys & OF_THE_PANEL
 
 
@@ -68,8 +67,8 @@ def numbers_have_the_limits_of_their_keys():
 
 
 @claim
-def numbers_and_flags_have_the_sentences_of_their_keys():
-    for name, path in {**NUMBERS, **FLAGS}.items():
+def numbers_have_the_sentences_of_their_keys():
+    for name, path in NUMBERS.items():
         if path != "frames":  # one key, two properties
             sentence = addon("schema").entry(path)["sentence"].split(";")[0].rstrip(".")
             assert found(name).description.startswith(sentence), (name, found(name).description)
@@ -79,7 +78,7 @@ def numbers_and_flags_have_the_sentences_of_their_keys():
 def what_may_not_be_left_out_has_the_default_of_its_key_or_of_the_first_preset():
     schema = addon("schema")
     preset = schema.PRESETS[schema.entry("body.preset")["default"]]
-    for name, path in {**NUMBERS, **CHOICES, **FLAGS}.items():
+    for name, path in {**NUMBERS, **CHOICES}.items():
         wanted = preset.get(name, schema.entry(path)["default"])
         default = found(name).default
         if isinstance(wanted, list):
