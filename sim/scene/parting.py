@@ -1,42 +1,40 @@
 """Which closed parts of a mesh need cages of their own, because pins lead them where one cage cannot follow.
 
-A cage joins parts that overlap: the arm of a robot and its hand become one solid. Led by bones of their own they may
-come further apart than its cells can bend. A part gets a cage of its own if pins hold it by itself, some of its points
-miss their targets by more than half a cell in the best shape of the cage that is shared (least squares), and its own
-pins alone would bring them at least twice as close. What no pins hold stays with the part that it hangs on most.
+A cage joins parts that overlap: the arm of a robot and its hand become one solid. Led by bones of their own they may go
+further apart than its elements can bridge. Where two parts meet in an element, each has a motion of its own there: the
+rigid one that its pinned points show, the nearest first (moving least squares; Schaefer, McPhail, Warren 2006,
+doi:10.1145/1179352.1141920). How far these two go apart, by how far the points that show them are from each other, is
+the strain that one cage would have to bear. Parts between which it is too much must not share a cage, whatever joins
+them; the others do, those first that move alike most. What no pins hold stays with the part that it hangs on most.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csc_array, diags_array
-from scipy.sparse.csgraph import (
-    connected_components,
-    dijkstra,
-    laplacian,
-    minimum_spanning_tree,
-)
-from scipy.sparse.linalg import splu
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import dijkstra
+from scipy.spatial import cKDTree
 
-from jellycage.sim.soft.pins import Pin, spring_rate
+from jellycage.sim.soft.pins import Pin
 from jellycage.toolkit.asset.asset import Asset
 
-MOST_MISSED = 0.5
-"""By how much points may miss their targets in a cage that is shared [cells]: a quarter of what a bake warns of."""
-GAIN = 2.0
-"""How many times closer its own pins must bring a part."""
-LEAST_WIDTH = 0.02
-"""Second width of the points by which pins hold a part, in the first: less is a line, about which it would turn."""
-SMOOTHNESS = 1e-3
-"""Weight of how differently the nodes of an element move, beside that of a point."""
+MOST_STRAIN = 0.5
+"""That a cage has to bear between two parts."""
 LEAST_STRENGTH = 0.5
 """Of points that are expected at their targets: softer ones are left behind in any cage."""
-FIRMEST = 0.99
-"""Strength: harder points count as much. Harder ones win against softer ones of the same element."""
+FARTHEST = 3.0
+"""Distance of the pinned points of a part from where it meets another one, beyond which it bends instead [cells]."""
+LEAST_WIDTH = 0.02
+"""Second width of the points by which pins hold a part, in the first: less is a line, about which it would turn."""
 MOST_TIMES = 64
-"""How many times are looked at."""
+"""How many times are looked at,"""
+MOST_PLACES = 16
+"""at how many elements in which two parts meet,"""
+NEIGHBOURS = 64
+"""and at how many points of each part there."""
 
 
 def groups_led_apart(
@@ -60,102 +58,78 @@ def groups_led_apart(
     ]
     if all(lead.pin.target is None for lead in leads):
         return None
-    nodes, weights, strength, of_point = (
-        np.concatenate(arrays)
-        for arrays in zip(
-            *((lead.nodes, lead.weights, lead.strength, lead.part) for lead in leads), strict=True
-        )
-    )
-    count = int(part.max()) + 1
-    shared = _BestShape(nodes, weights, strength)
-    # With nodes of its own for each part: what its own pins alone make of it.
-    alone = _BestShape(of_point[:, None] * len(start) + nodes, weights, strength)
-    is_led_apart = np.zeros(count, bool)
+    rest = np.concatenate([lead.rest[lead.is_held] for lead in leads])
+    of_point = np.concatenate([lead.part for lead in leads])
+    is_held = _are_held(rest, of_point, int(part.max()) + 1)
+    meetings = _meetings(asset, part[asset.source_vertex], start)
+    both = meetings.parts[meetings.of_place]
+    watched = np.flatnonzero(is_held[both].all(axis=1))
+    sides = [
+        _Neighbours.of(rest, of_point, meetings.places[watched], both[watched, k], asset)
+        for k in (0, 1)
+    ]
+    far = FARTHEST * asset.meta["cell_size"]
+    is_near = np.maximum(sides[0].distance, sides[1].distance) <= far
+    gap = sides[0].distance + sides[1].distance + asset.meta["cell_size"]
+    apart = np.zeros(len(watched))
     for time in times:
-        way = np.concatenate([lead.way(time) for lead in leads])
-        missed = shared.missed(way)
-        is_far = (strength >= LEAST_STRENGTH) & (missed > MOST_MISSED * asset.meta["cell_size"])
-        if is_far.any():
-            is_led_apart[of_point[is_far & (missed > GAIN * alone.missed(way))]] = True
-    is_held = _are_held(np.concatenate([lead.start for lead in leads]), of_point, count)
-    is_led_apart &= is_held
-    if not is_led_apart.any():
+        goals = np.concatenate([lead.goals(time) for lead in leads])
+        way = sides[0].carried(goals) - sides[1].carried(goals)
+        apart = np.maximum(apart, np.sqrt((way**2).sum(axis=1)))
+    strain = np.zeros(len(meetings.parts))
+    np.maximum.at(strain, meetings.of_place[watched], np.where(is_near, apart / gap, 0.0))
+    if not (strain > MOST_STRAIN).any():
         return None
-    return _groups(_ties(asset, part[asset.source_vertex], count), is_held, is_led_apart)
+    return _groups(meetings, strain, is_held)
 
 
 @dataclass(frozen=True, eq=False)
 class _Lead:
-    """The points of a pin that it holds all the time."""
+    """The points of a pin that it holds firmly all the time."""
 
     pin: Pin
-    is_held: NDArray[np.bool_]
-    strength: NDArray[np.float64]
-    """How firmly, at the least, shape (h,)."""
     rest: NDArray[np.float64]
-    """Where all points of the pin begin [m], shape (k, 3)."""
+    """Where all points of the pin begin, shape (k, 3) [m]."""
+    is_held: NDArray[np.bool_]
+    """Which of them it holds so, shape (k,)."""
     part: NDArray[np.int64]
-    """Part of the mesh that each held point belongs to, shape (h,)."""
+    """Part of the mesh that each of these belongs to, shape (h,)."""
 
     @classmethod
     def of(cls, pin, part, start, times):
-        strength = np.min([pin.strengths(time) for time in times], axis=0)
-        is_held = strength > 0.0
-        return cls(pin, is_held, strength[is_held], pin.points.positions(start), part[is_held])
+        is_held = np.min([pin.strengths(time) for time in times], axis=0) >= LEAST_STRENGTH
+        return cls(pin, pin.points.positions(start), is_held, part[is_held])
 
-    @property
-    def nodes(self):
-        return self.pin.points.nodes[self.is_held].astype(np.int64)
-
-    @property
-    def weights(self):
-        return self.pin.points.weights[self.is_held]
-
-    @property
-    def start(self):
-        return self.rest[self.is_held]
-
-    def way(self, time):
-        """Where to from the start at a time [s], shape (h, 3) [m]."""
-        return (self.pin.targets(self.rest, time) - self.rest)[self.is_held]
+    def goals(self, time):
+        """Where they are led at a time [s], shape (h, 3) [m]."""
+        return self.pin.targets(self.rest, time)[self.is_held]
 
 
-class _BestShape:
-    """Nodes moved by u so that points come closest: min |W u - way|^2 + s |D u|^2, D their differences in elements.
-
-    Points count as their springs are stiff.
-    """
-
-    def __init__(self, nodes, weights, strength):
-        """nodes and weights: on which the points hang, shapes (k, a); strength: of each, shape (k,)."""
-        used, column = np.unique(nodes, return_inverse=True)
-        row = np.repeat(np.arange(len(nodes)), nodes.shape[1])
-        at, shape = (row, column.reshape(-1)), (len(nodes), len(used))
-        self.rows = csc_array((weights.reshape(-1), at), shape=shape)
-        of_point = csc_array((np.ones(nodes.size), at), shape=shape)
-        spread = laplacian(of_point.T @ of_point)
-        rate = spring_rate(np.minimum(strength, FIRMEST))
-        self.pull = (diags_array(rate / rate.mean()) @ self.rows).T
-        self.factor = splu((self.pull @ self.rows + SMOOTHNESS * spread).tocsc())
-
-    def missed(self, way):
-        """How far points that should go by way (k, 3) stay from there, shape (k,) [m]."""
-        off = way - self.rows @ self.factor.solve(self.pull @ way)
-        return np.sqrt((off**2).sum(axis=1))
-
-
-def _are_held(rest, part, count):
-    """Whether points at rest (k, 3) of each of so many parts hold it, all three turns as well, shape (count,)."""
+def _are_held(points, of_point, count):
+    """Whether points (k, 3) of each of so many parts hold it, all three turns as well, shape (count,)."""
     is_held = np.zeros(count, bool)
-    for number in np.unique(part):
-        away = rest[part == number]
+    for number in np.unique(of_point):
+        away = points[of_point == number]
         width = np.linalg.svd(away - away.mean(axis=0), compute_uv=False)
         is_held[number] = len(width) > 1 and width[1] > LEAST_WIDTH * width[0]
     return is_held
 
 
-def _ties(asset, part, count):
-    """In how many elements of the cage two of so many parts meet, symmetric, shape (count, count)."""
+class _Meetings(NamedTuple):
+    """Where parts meet in elements of the cage that they share."""
+
+    parts: NDArray[np.int64]
+    """Two parts that meet, shape (p, 2)."""
+    count: NDArray[np.int64]
+    """In how many elements they do, shape (p,)."""
+    places: NDArray[np.float64]
+    """Centres of some of these elements, shape (m, 3) [m]."""
+    of_place: NDArray[np.int64]
+    """Which two parts meet there, shape (m,)."""
+
+
+def _meetings(asset, part, start):
+    """Where parts meet; part: that of each vertex of the surface, shape (v,)."""
     corners = asset.elements
     pairs = corners[:, [(i, j) for i in range(corners.shape[1]) for j in range(i)]].reshape(-1, 2)
     cage = coo_array((np.ones(len(pairs)), pairs.T), shape=2 * (len(asset.cage_nodes),)).tocsr()
@@ -171,40 +145,75 @@ def _ties(asset, part, count):
         min_only=True,
     )
     of_node = np.where(nearest >= 0, of_node[nearest], -1)
-    meeting = np.sort(of_node[pairs], axis=1)
-    meeting = meeting[(meeting[:, 0] >= 0) & (meeting[:, 0] < meeting[:, 1])]
-    one_way = coo_array((np.ones(len(meeting)), meeting.T), shape=(count, count)).tocsr()
-    return one_way + one_way.T
+    element = np.repeat(np.arange(len(corners)), len(pairs) // len(corners))
+    rows = np.column_stack([np.sort(of_node[pairs], axis=1), element])
+    rows = np.unique(rows[(rows[:, 0] >= 0) & (rows[:, 0] < rows[:, 1])], axis=0)
+    parts, of_row, count = np.unique(rows[:, :2], axis=0, return_inverse=True, return_counts=True)
+    of_row = of_row.reshape(-1)
+    within = np.arange(len(rows)) - (np.cumsum(count) - count)[of_row]
+    chosen = within % np.maximum(count // MOST_PLACES, 1)[of_row] == 0
+    places = start[corners[rows[chosen, 2]]].mean(axis=1)
+    return _Meetings(parts, count, places, of_row[chosen])
 
 
-def _groups(ties, is_held, is_led_apart):
-    """Group of each part: one for each that is led apart, and what hangs together of the others, shape (p,)."""
-    ties = ties.tocoo()
-    one, other = ties.coords
-    stays = is_held & ~is_led_apart
-    is_kept = stays[one] & stays[other]
-    cluster = _connected(one[is_kept], other[is_kept], len(is_held))
-    # What is not held hangs on what holds it most, through others if need be: a tree from a root that holds the held.
-    is_free = ~(is_held[one] & is_held[other])
-    root = cluster.max() + 1
-    held = np.unique(cluster[is_held])
-    strength = coo_array(
-        (
-            np.concatenate([ties.data[is_free], np.full(len(held), 2.0 * ties.data.sum())]),
-            (
-                np.concatenate([cluster[one[is_free]], np.full(len(held), root)]),
-                np.concatenate([cluster[other[is_free]], held]),
-            ),
-        ),
-        shape=(root + 1, root + 1),
-    ).tocsr()
-    strength.data = 1.0 / strength.data
-    tree = minimum_spanning_tree(strength).tocoo()
-    is_hung = (tree.coords[0] != root) & (tree.coords[1] != root)
-    return _connected(tree.coords[0][is_hung], tree.coords[1][is_hung], root)[cluster]
+class _Neighbours(NamedTuple):
+    """Points of a part near places, and how much each tells of the motion of the part there."""
+
+    places: NDArray[np.float64]
+    """Shape (m, 3) [m]."""
+    points: NDArray[np.float64]
+    """Where they start, shape (m, k, 3) [m]."""
+    which: NDArray[np.int64]
+    """Of all points, shape (m, k)."""
+    weight: NDArray[np.float64]
+    """Shape (m, k); they sum to 1."""
+    distance: NDArray[np.float64]
+    """Of the nearest, shape (m,) [m]."""
+
+    @classmethod
+    def of(cls, rest, of_point, places, part, asset):
+        """For places (m, 3), each in a part (m,), among points that begin at rest (k, 3), each of_point (k,)."""
+        which = np.zeros((len(places), NEIGHBOURS), np.int64)
+        distance = np.full(which.shape, np.inf)
+        for number in np.unique(part):
+            own, here = np.flatnonzero(of_point == number), part == number
+            found, at = cKDTree(rest[own]).query(places[here], NEIGHBOURS)
+            which[here], distance[here] = own[np.minimum(at, len(own) - 1)], found
+        weight = 1.0 / (distance**2 + asset.meta["cell_size"] ** 2) ** 2
+        weight /= weight.sum(axis=1, keepdims=True)
+        return cls(places, rest[which], which, weight, distance[:, 0])
+
+    def carried(self, goals):
+        """Where the part would have its places go if all points are led to goals (k, 3), shape (m, 3) [m]."""
+        goals, weight = goals[self.which], self.weight[:, None]
+        middle, centre = weight @ self.points, weight @ goals
+        spread = ((goals - centre) * self.weight[:, :, None]).transpose(0, 2, 1) @ (
+            self.points - middle
+        )
+        u, _, vt = np.linalg.svd(spread)
+        u[:, :, 2] *= np.linalg.det(u @ vt)[:, None]
+        return centre[:, 0] + np.einsum("mij,mj->mi", u @ vt, self.places - middle[:, 0])
 
 
-def _connected(one, other, count):
-    """Number of the component of each of so many things, linked in pairs, shape (count,)."""
-    links = coo_array((np.ones(len(one)), (one, other)), shape=(count, count))
-    return connected_components(links, directed=False)[1]
+def _groups(meetings, strain, is_held):
+    """Group of each part: as few as there can be without two in one that must not be, shape (p,)."""
+    group = np.arange(len(is_held))
+    apart = [set() for _ in group]  # groups that each must not join
+    links = []
+    rows = zip(meetings.parts.tolist(), meetings.count.tolist(), strain.tolist(), strict=True)
+    for (a, b), count, strained in rows:
+        if strained > MOST_STRAIN:
+            apart[a].add(b)
+            apart[b].add(a)
+        else:
+            is_free = not (is_held[a] and is_held[b])
+            links.append((is_free, -count if is_free else strained, a, b))
+    for _, _, a, b in sorted(links):
+        kept, gone = sorted((int(group[a]), int(group[b])))
+        if kept == gone or gone in apart[kept]:
+            continue
+        group[group == gone] = kept
+        for enemy in apart[gone]:
+            apart[enemy].add(kept)
+        apart[kept] |= apart[gone]
+    return np.unique(group, return_inverse=True)[1]

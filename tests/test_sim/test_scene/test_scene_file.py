@@ -351,7 +351,7 @@ def test_the_shortest_scene_has_all_the_defaults(shot):
 def test_defaults_are_those_of_the_code_that_uses_them(shot):
     """No default is said twice: cage, solver and material have theirs."""
     scene = read_scene_file(shot(BEAR + BEAR + "[body.material]\n"))
-    for name in ("element", "fit_steps", "split", "join"):
+    for name in ("element", "fit_steps", "split"):
         assert getattr(scene.bodies[0], name) == getattr(CageSettings(), name)
     assert QUALITIES["standard"].resolution == CageSettings().resolution
     expected = SolverSettings(newton_iterations=QUALITIES["standard"].newton_iterations)
