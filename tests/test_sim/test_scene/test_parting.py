@@ -109,6 +109,15 @@ def test_what_no_pin_holds_stays_with_the_part_that_it_hangs_on(tmp_path):
     assert nodes[2] & nodes[0] and not nodes[1] & (nodes[0] | nodes[2])
 
 
+def test_a_part_that_is_led_by_its_far_end_bends_and_stays_attached(tmp_path):
+    shells = ARM, subdivided(box((2.0, 0.26, 0.26), (0.8, 0.02, 0.02)), 3)
+    vertices = together(*shells)[0]
+    for least, count in ((2.2, 1), (0.0, 2)):
+        held = np.flatnonzero((part_numbers(shells) == 0) | (vertices[:, 0] > least)).tolist()
+        pin = {"vertices": held, "target": "poses.pc2"}
+        assert components(led(tmp_path, shells, pin=pin)[0]) == count
+
+
 def test_parts_are_led_apart_alike_wherever_the_body_is_and_however_large(tmp_path):
     for body in ({"location": [3, -2, 1]}, {"scale": [2.0, 1.0, 1.0]}):
         vertices = together(ARM, HAND)[0]
