@@ -67,8 +67,8 @@ def caged(
             selected = selections(groups)
             meta = selected.asset.meta
             said = [
-                f"{meta['solids']} closed parts that overlap became {meta['components']}, "
-                "because pins lead them apart; join = true makes one body of them"
+                f"{meta['solids']} closed parts have {meta['components']} cages, because pins lead those that "
+                "overlap apart; join = true makes one body of them"
             ]
     return selected, tuple(dict.fromkeys([*mesh.warnings, *meta.get("warnings", []), *said]))
 

@@ -54,7 +54,7 @@ def components(shot):
 
 
 def said(shot):
-    return "because pins lead them apart" in " ".join(shot.notes)
+    return "because pins lead those that overlap apart" in " ".join(shot.notes)
 
 
 def farthest(shot, poses):
