@@ -165,7 +165,20 @@ class OneLineErrors(click.Group):
             code = _explain(
                 error.__cause__ if isinstance(error, Carried) else error, "--json" in arguments
             )
+        if code == ExitCode.INTERRUPTED and args is None:
+            _leave_at_once(code)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _leave_at_once(code: int) -> None:
+    """End this process without taking the interpreter down in order.
+
+    If the signal came while Python ran code from a string, as dataclasses do, it would end itself by the signal; and if
+    it came while code was compiled or loaded, it might crash.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
 
 
 def _explain(error: BaseException, is_json: bool) -> int:

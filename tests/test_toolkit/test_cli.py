@@ -413,6 +413,22 @@ def test_help_and_version_import_nothing_heavy():
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals are those of Unix")
+def test_an_interrupt_leaves_with_130_whatever_it_came_in(tmp_path):
+    """Run with -m, Python would end by the signal if it came in code from a string, whatever it was asked for."""
+    (tmp_path / "stopping.py").write_text(
+        "import click\nfrom jellycage.toolkit.cli import main\n"
+        "def stopped(): print('begun'); exec('raise KeyboardInterrupt')\n"
+        "main.add_command(click.Command('stop', callback=stopped))\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "stopping", "stop"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 130, done.stderr
+    assert done.stdout == "begun\n" and "interrupted" in done.stderr
+
+
 def test_version_answers_at_once():
     best = 9.0
     for _ in range(3):
