@@ -197,8 +197,11 @@ def turn_of_edges(a0, a1, b0, b1):
 
 
 @njit_called
-def turn_about(points, p, vertices, b, c):
-    """Sign of the area p b c in the yz plane, with point p shifted by the infinitesimal; 0 if b and c are one there."""
+def turn_about(points, p, vertices, b, c, shift):
+    """Sign of the area p b c in the yz plane, with point p shifted by the infinitesimal; 0 if b and c are one there.
+
+    shift: 1, or -1 to shift it the other way.
+    """
     by, bz = vertices[b, 1] - points[p, 1], vertices[b, 2] - points[p, 2]
     cy, cz = vertices[c, 1] - points[p, 1], vertices[c, 2] - points[p, 2]
     left, right = by * cz, bz * cy
@@ -211,7 +214,7 @@ def turn_about(points, p, vertices, b, c):
         return sign
     # d area / d p_y = b_z - c_z and d area / d p_z = c_y - b_y; the shift along y outweighs that along z.
     if vertices[b, 2] != vertices[c, 2]:
-        return 1 if vertices[b, 2] > vertices[c, 2] else -1
+        return shift if vertices[b, 2] > vertices[c, 2] else -shift
     if vertices[b, 1] != vertices[c, 1]:
-        return 1 if vertices[c, 1] > vertices[b, 1] else -1
+        return shift if vertices[c, 1] > vertices[b, 1] else -shift
     return 0

@@ -108,7 +108,7 @@ def winding_numbers(posed: Posed, points) -> NDArray[np.int64]:
     """
     points = as_points(points, "points")
     winding = np.empty(len(points), np.int64)
-    wind(posed.arrays(), points, winding)
+    wind(posed.arrays(), points, 1, winding)
     return winding
 
 

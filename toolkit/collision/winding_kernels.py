@@ -14,16 +14,18 @@ from jellycage.toolkit.compile_kernels import njit, njit_called
 
 
 @njit_called
-def count_triangle(points, p, vertices, i, j, k):
+def count_triangle(points, p, vertices, i, j, k, shift):
     """1 if the ray leaves the solid through a triangle, -1 if it enters, 0 if it does not meet it."""
-    turn = turn_about(points, p, vertices, i, j)
-    if turn == 0 or turn != turn_about(points, p, vertices, j, k):
+    turn = turn_about(points, p, vertices, i, j, shift)
+    if turn == 0 or turn != turn_about(points, p, vertices, j, k, shift):
         return 0
-    if turn != turn_about(points, p, vertices, k, i):
+    if turn != turn_about(points, p, vertices, k, i, shift):
         return 0
     # The turn is the sign of the normal along x; on the plane itself the shift along x decides.
     a, b, c = point_of(vertices, i), point_of(vertices, j), point_of(vertices, k)
     side = volume_sign(a, b, c, point_of(points, p))
+    if side == 0:
+        side = shift * turn
     return turn if side == -turn else 0
 
 
@@ -38,7 +40,7 @@ def is_ahead(box, factors, shifts, x, y, z):
 
 
 @njit_called
-def wind_in_patch(points, p, triangles, vertices, first, last, factors, shifts, todo):
+def wind_in_patch(points, p, triangles, vertices, first, last, factors, shifts, shift, todo):
     """What the triangles of a patch, whose tet is prepared, add to the winding number of point p."""
     mask, winding, count = index_mask(triangles), 0, 1
     x, y, z = points[p, 0], points[p, 1], points[p, 2]
@@ -51,7 +53,7 @@ def wind_in_patch(points, p, triangles, vertices, first, last, factors, shifts, 
         i = np.int64(triangles[t, 0]) & mask
         j = np.int64(triangles[t, 1]) & mask
         k = np.int64(triangles[t, 2]) & mask
-        winding += count_triangle(points, p, vertices, i, j, k)
+        winding += count_triangle(points, p, vertices, i, j, k, shift)
         middle = t + 1 + (end - t - 1) // 2
         if middle > t + 1:
             todo[count, 0], todo[count, 1] = t + 1, middle
@@ -63,8 +65,8 @@ def wind_in_patch(points, p, triangles, vertices, first, last, factors, shifts, 
 
 
 @njit
-def wind(posed, points, out_winding):
-    """Winding numbers of points."""
+def wind(posed, points, shift, out_winding):
+    """Winding numbers of points; shift: 1, or -1 to shift them by the infinitesimal the other way."""
     nodes, tets, tree, dops = posed.nodes, posed.tets, posed.tet_tree, posed.dops
     triangles, vertices = posed.triangles, posed.vertices
     patch_start, triangle_start = posed.tet_patch_start, posed.patch_triangle_start
@@ -91,5 +93,5 @@ def wind(posed, points, out_winding):
             for patch in range(patch_start[e], patch_start[e + 1]):
                 first, last = triangle_start[patch], triangle_start[patch + 1]
                 out_winding[p] += wind_in_patch(
-                    points, p, triangles, vertices, first, last, factors, shifts, ranges
+                    points, p, triangles, vertices, first, last, factors, shifts, shift, ranges
                 )

@@ -7,6 +7,7 @@ from shapes import ball, blocks, fork_cells, subdivided, together, torus
 
 from jellycage import toolkit
 from jellycage.toolkit.collision.posed import pose
+from jellycage.toolkit.collision.queries import winding_numbers
 
 ASSETS = {
     "tets": (ball(3), {"resolution": 4}),
@@ -64,3 +65,98 @@ def walked_curves(a, b, crossings):
             seen |= set(row)
             curves.append(row)
     return curves
+
+
+def windings_of_triangles(own, other, side):
+    """How often the other body goes around corner 0 of every triangle; what touches is decided as for crossings.
+
+    There B is shifted by an infinitesimal. For points of A that is to shift them the other way, or to mirror all.
+    """
+    points = own.vertices[own.surface.vertices[:, 0]]
+    if side == 1:
+        return winding_numbers(other, points)
+    return -winding_numbers(pose(other.surface, -other.nodes), -points)
+
+
+def assert_inside_is_exact(a, b, regions):
+    """Triangles and patches that were flooded are those with a winding number; returns how many are inside."""
+    total = 0
+    for side, (own, other) in enumerate(((a, b), (b, a))):
+        inside = regions.inside[side]
+        wanted = windings_of_triangles(own, other, side)
+        is_crossed = np.zeros(len(wanted), bool)
+        is_crossed[regions.curves.crossings.triangle[:, side]] = True
+        assert set(inside.rim.triangle) == set(np.flatnonzero(is_crossed))
+        wanted[is_crossed] = 0
+        patch = own.surface.triangle_patch
+        found = np.zeros(len(wanted), np.int64)
+        found[inside.triangles] = inside.flooded.winding[inside.triangle_piece]
+        per_patch = np.zeros(len(own.surface.patch_area), np.int64)
+        per_patch[inside.patches] = inside.flooded.winding[inside.patch_piece]
+        assert not (found * per_patch[patch]).any()
+        np.testing.assert_array_equal(found + per_patch[patch], wanted)
+        # Patches are taken whole wherever they can be.
+        is_cut = np.bincount(patch, is_crossed) > 0
+        np.testing.assert_array_equal(per_patch != 0, ~is_cut & (np.bincount(patch, wanted) != 0))
+        total += np.count_nonzero(wanted)
+    return total
+
+
+def assert_areas_agree(regions):
+    """Vector areas by curves and by surfaces to 1e-9 of the area; returns the worst ratio."""
+    by_surface = regions.surface_vector_area * np.array([1.0, -1.0])[:, None]
+    apart = np.abs(by_surface - regions.vector_area[:, None]).max(axis=2)
+    size = np.zeros(len(regions))
+    np.add.at(size, regions.points.region, np.abs(regions.points.area))
+    assert (apart <= 1e-9 * size[:, None]).all()
+    return (apart.max(axis=1) / size).max(initial=0.0)
+
+
+def clipped(polygon, planes):
+    """What of a convex polygon (n, 3) lies in front of no plane (normal, offset): Sutherland and Hodgman's clipping."""
+    for normal, offset in planes:
+        height = polygon @ normal - offset
+        kept = []
+        for i in range(len(polygon)):
+            j = (i + 1) % len(polygon)
+            if height[i] <= 0.0:
+                kept.append(polygon[i])
+            if (height[i] <= 0.0) != (height[j] <= 0.0):
+                s = height[i] / (height[i] - height[j])
+                kept.append(polygon[i] + s * (polygon[j] - polygon[i]))
+        if len(kept) < 3:
+            return None
+        polygon = np.array(kept)
+    return polygon
+
+
+def clipped_patches(own, convex):
+    """(area, vector area, area times centroid) of what of each patch is inside a convex body, and its full area."""
+    corners = convex.vertices[convex.surface.vertices]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    length = np.linalg.norm(normals, axis=1)
+    normals = (normals / length[:, None])[length > 1e-9]
+    offsets = np.einsum("tx,tx->t", normals, corners[length > 1e-9, 0])
+    patch = own.surface.triangle_patch
+    sums = np.zeros((len(own.surface.patch_area), 7))
+    full = np.zeros(len(sums))
+    for t, triangle in enumerate(own.vertices[own.surface.vertices]):
+        full[patch[t]] += np.linalg.norm(fans(triangle)[0].sum(axis=0))
+        heights = triangle @ normals.T - offsets
+        if (heights > 0.0).all(axis=0).any():
+            continue
+        which = np.flatnonzero((heights > 0.0).any(axis=0))
+        part = clipped(triangle, [(normals[i], offsets[i]) for i in which])
+        if part is not None:
+            vectors, centres = fans(part)
+            areas = np.linalg.norm(vectors, axis=1)
+            sums[patch[t], 0] += areas.sum()
+            sums[patch[t], 1:4] += vectors.sum(axis=0)
+            sums[patch[t], 4:] += areas @ centres
+    return sums, full
+
+
+def fans(polygon):
+    """(vector areas, centroids) of the triangles of a fan."""
+    a, b, c = polygon[:1], polygon[1:-1], polygon[2:]
+    return 0.5 * np.cross(b - a, c - a), (a + b + c) / 3.0

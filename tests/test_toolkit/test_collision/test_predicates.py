@@ -20,7 +20,7 @@ signs = {
     "accurate": njit(lambda a, b, c, d: accurate_volume(a, b, c, d)),
     "side": njit(lambda a, b, c, d, shift: side_of_face(a, b, c, d, shift)),
     "edges": njit(lambda a, b, c, d: turn_of_edges(a, b, c, d)),
-    "turn": njit(lambda points, vertices: turn_about(points, 0, vertices, 0, 1)),
+    "turn": njit(lambda points, vertices: turn_about(points, 0, vertices, 0, 1, 1)),
 }
 
 
