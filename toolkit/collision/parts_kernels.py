@@ -48,9 +48,7 @@ def sort_pierces(segments, side, label, rim, out):
     filled = np.zeros(count, np.int64)
     out.start[0] = 0
     for r in range(count):
-        out.start[r + 1] = (
-            out.start[r] + rim.pierced[r, 0] + rim.pierced[r, 1] + rim.pierced[r, 2]
-        )
+        out.start[r + 1] = out.start[r] + rim.pierced[r, 0] + rim.pierced[r, 1] + rim.pierced[r, 2]
     for n in range(segments.triangle.shape[0]):
         for end in range(2):
             if segments.body[n, end] != side:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from jellycage.toolkit.arrays import frozen
 from jellycage.toolkit.collision.curves import Curves, contact_curves
+from jellycage.toolkit.collision.flanks import flanks_of
 from jellycage.toolkit.collision.inside import Inside, flood_both
 from jellycage.toolkit.collision.parts_kernels import (
     Points,
@@ -70,6 +71,14 @@ class Regions:
     is wholly inside the other: the way from its centroid to the nearest point of the surface. 0 if there is none."""
     points: RegionPoints
     """What they are made of."""
+    flank: NDArray[np.int64]
+    """Flank of each point, shape (n,); see `flanks`."""
+    flank_region: NDArray[np.int64]
+    """Region of each flank, shape (f,)."""
+    flank_normal: NDArray[np.float64]
+    """Unit vector from B to A along which to part what belongs to a flank, shape (f, 3)."""
+    bounded: int
+    """How many regions curves bound; in the others a part of one body is wholly inside the other."""
 
     def __len__(self):
         return len(self.normal)
@@ -118,7 +127,13 @@ def contact_regions(a: Posed, b: Posed, curves: Curves | None = None) -> Regions
         vector[:bounded, k] = np.bincount(
             region[:count], curves.vector_area[:, k], minlength=bounded
         )
-    found = Regions(
+    normal = unit(-vector)
+    for r in range(bounded, regions):
+        normal[r] = _way_out(points, r, (a, b))
+    flank, flank_region, flank_normal = flanks_of(
+        points.region, points.body, points.vector_area, normal
+    )
+    return Regions(
         curves=curves,
         curve_region=region[:count],
         inside=inside,
@@ -126,12 +141,13 @@ def contact_regions(a: Posed, b: Posed, curves: Curves | None = None) -> Regions
             region[i.first_piece : i.first_piece + len(i.flooded.winding)] for i in inside
         ),
         vector_area=vector,
-        normal=unit(-vector),
+        normal=normal,
         points=points,
+        flank=flank,
+        flank_region=flank_region,
+        flank_normal=flank_normal,
+        bounded=bounded,
     )
-    if len(enclosed):
-        _point_outwards(found, bounded, (a, b))
-    return found
 
 
 def unit(vectors) -> NDArray[np.float64]:
@@ -187,12 +203,12 @@ def _points(posed, curves, side, inside, region):
     )  # fmt: skip
 
 
-def _point_outwards(regions, first, bodies):
-    """Set the normals of regions without curves, from `first` on."""
-    area, centre = regions.area, regions.centre
-    for r in range(first, len(regions)):
-        side = int(area[r, 1] != 0.0)
-        if area[r, side] != 0.0:
-            nearest = closest_points(bodies[1 - side], centre[r, side][None]).points
-            away = unit(nearest - centre[r, side])[0]
-            regions.normal[r] = away if side == 0 else -away
+def _way_out(points, region, bodies):
+    """From B to A, the way from the centroid of what is wholly inside to the nearest point of the other surface."""
+    rows = np.flatnonzero(points.region == region)
+    area, side = points.area[rows], int(points.body[rows[0]])
+    if area.sum() == 0.0:
+        return np.zeros(3)
+    centre = area @ points.centre[rows] / area.sum()
+    away = unit(closest_points(bodies[1 - side], centre[None]).points - centre)[0]
+    return away if side == 0 else -away

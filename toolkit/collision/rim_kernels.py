@@ -139,7 +139,10 @@ def spread_windings(rim, mesh, label, out_first):
                 j = twin_edge(mesh, t, i, other)
                 k, m = (j + 1) % 3, (j + 2) % 3
                 rim.group[s] = count
-                rim.winding[s, j], rim.winding[s, k] = rim.winding[r, (i + 1) % 3], rim.winding[r, i]
+                rim.winding[s, j], rim.winding[s, k] = (
+                    rim.winding[r, (i + 1) % 3],
+                    rim.winding[r, i],
+                )
                 rim.winding[s, m] = rim.winding[s, k] + rim.gain[s, k]
                 todo[left] = s
                 left += 1

@@ -45,7 +45,11 @@ def add_patches(patches, region, winding, posed, measures, count, points):
         area = times * scale * rest_area[p]
         points.patch[row], points.region[row], points.is_whole[row] = p, region[n], True
         points.sums[row, 0] = area
-        points.sums[row, 1], points.sums[row, 2], points.sums[row, 3] = times * x, times * y, times * z
+        points.sums[row, 1], points.sums[row, 2], points.sums[row, 3] = (
+            times * x,
+            times * y,
+            times * z,
+        )
         for k in range(3):
             at = centre[p, 0] * a[k] + centre[p, 1] * b[k] + centre[p, 2] * c[k]
             points.sums[row, 4 + k] = area * (at + centre[p, 3] * d[k])

@@ -26,7 +26,7 @@ def built(name):
 
 
 def deformed(asset, rng, *, shake=0.1, bend=0.1, apart=0.15):
-    """The asset's surface, of unit size, with its cage turned, bent smoothly, shaken by a share of a cell, and moved."""
+    """The asset's surface, of unit size, with its cage turned, bent, shaken by a share of a cell, and moved."""
     nodes = asset.cage_nodes - asset.cage_nodes.mean(axis=0)
     size = np.ptp(nodes, axis=0).max()
     nodes = nodes / size + shake * rng.normal(size=nodes.shape) * asset.meta["cell_size"] / size
@@ -35,6 +35,13 @@ def deformed(asset, rng, *, shake=0.1, bend=0.1, apart=0.15):
     turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     turn *= np.linalg.det(turn)  # no mirror
     return pose(asset.collision, nodes @ turn + apart * rng.normal(size=3))
+
+
+def placed(mesh, *, at=(0.0, 0.0, 0.0), turn=None, **settings):
+    """A mesh's surface in its cage, moved and turned."""
+    asset = toolkit.build_cage(mesh, **settings)
+    nodes = asset.cage_nodes if turn is None else asset.cage_nodes @ np.asarray(turn).T
+    return pose(asset.collision, nodes + np.asarray(at))
 
 
 def walked_curves(a, b, crossings):

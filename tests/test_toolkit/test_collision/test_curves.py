@@ -25,8 +25,7 @@ def assert_same_as_walked(a, b):
     curves = contact_curves(a, b)
     walked = walked_curves(a, b, curves.crossings)
     rows = [
-        curves.order[i:j].tolist()
-        for i, j in zip(curves.start[:-1], curves.start[1:], strict=True)
+        curves.order[i:j].tolist() for i, j in zip(curves.start[:-1], curves.start[1:], strict=True)
     ]
     assert rows == walked
     for number, row in enumerate(rows):
