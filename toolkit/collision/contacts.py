@@ -1,10 +1,11 @@
 """Contacts of two posed bodies that overlap: points of one surface, and where they belong on the other.
 
-Thesis 002, section 5.5.4. From each point of a region a ray goes along the region's normal to the other surface. All rays
-of a flank are parallel, so contacts of one place do not contradict each other, however rough the surfaces are. Differs
-from the thesis: the point is not the centroid, which is beside the surface, but where the ray's line meets the surface of
-the same patch nearest to it, so that gaps are those that are seen (the centroid only if there is none); the thickness of a
-body is not compared with a threshold, its own surface is always looked at, but for the patch that the ray comes from.
+Thesis 002, section 5.5.4. From each point of a region a ray goes along the region's normal to the other surface. All
+rays of a flank are parallel, so contacts of one place do not contradict each other, however rough the surfaces are.
+Differs from the thesis: the point is not the centroid, which is beside the surface, but where the ray's line meets
+the surface of the same patch nearest to it, so that gaps are those that are seen (the centroid only if there is
+none); the thickness of a body is not compared with a threshold, its own surface is always looked at, but for the
+patch that the ray comes from.
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ FLAT = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """Pairs of points of two bodies, k of them, that belong together: one for each patch, in each flank, of either body.
+    """Pairs of points of two bodies that belong together, k of them: one for each patch of either body in each region.
 
     Both surfaces are covered: sums over contacts of A alone, or of B alone, are integrals over the contact.
     """
@@ -137,7 +138,7 @@ class _Lines:
     """How far from its centroid the surface of a point is looked for [m]."""
 
     def leaves(self, until):
-        """Which lines come out of the body, elsewhere than in their own patch, beyond the centroid and before `until`."""
+        """Which lines come out of the body beyond the centroid and before `until`, not through their own patch."""
         found = np.zeros(len(until), bool)
         ray = self.hits.ray
         is_out = (self.slope > 0.0) & ~self.is_own & (self.from_centre > 0.0)

@@ -1,8 +1,9 @@
 """Flanks of regions: points whose normals agree well enough for one contact normal.
 
-A region has one, with the normal of its curves, unless the normals on both of its surfaces spread: a wedge in a groove has
-two. If one surface is flat its normal is exact whatever the other one does [thesis 002, property (a) in 5.5.4.1], so a cube
-on a floor has one. The same goes for regions of several curves [5.5.5]: they are split where those do not agree.
+A region has one, with the normal of its curves, unless the normals on both of its surfaces spread: a wedge in a
+groove has two. If one surface is flat its normal is exact whatever the other one does [thesis 002, property (a) in
+5.5.4.1], so a cube on a floor has one. The same goes for regions of several curves [5.5.5]: they are split where
+those do not agree.
 """
 
 import numpy as np
@@ -51,7 +52,8 @@ def _split(rows, toward, length, body):
     mean = toward[rows].sum(axis=0) / length[rows].sum()
     away = toward[rows] - length[rows, None] * mean
     # Along the direction in which they spread the most, then each to the nearer one of the two means.
-    spread = np.einsum("nx,ny->xy", away / length[rows, None], away)
+    sizes = np.maximum(length[rows], length[rows].sum() * 1e-12)
+    spread = np.einsum("nx,ny->xy", away / sizes[:, None], away)
     is_first = away @ np.linalg.eigh(spread)[1][:, -1] > 0.0
     for _ in range(ROUNDS):
         if is_first.all() or not is_first.any():

@@ -1,8 +1,9 @@
 """What of two posed surfaces is inside the other body: triangles along the curves, flooded triangles, whole patches.
 
-Thesis 002, section 5.5.3. Differs from the thesis: what is inside is not guessed from the curve's orientation, but counted
-in winding numbers along edges from one exact answer for each connected part of the rim, so bodies may overlap themselves;
-and parts of a surface that nothing crosses are asked for as well, so a body wholly inside another is found.
+Thesis 002, section 5.5.3. Differs from the thesis: what is inside is not guessed from the curve's orientation, but
+counted in winding numbers along edges from one exact answer for each connected part of the rim, so bodies may overlap
+themselves; and parts of a surface that nothing crosses are asked for as well, so a body wholly inside another is
+found.
 """
 
 from dataclasses import dataclass

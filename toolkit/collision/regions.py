@@ -98,7 +98,7 @@ class Regions:
 
     @property
     def surface_vector_area(self) -> NDArray[np.float64]:
-        """Vector areas [m^2], outwards, of what of A and of B is inside, from triangles and patches, shape (r, 2, 3)."""
+        """Vector areas [m^2], outwards, of what is inside of A and of B, from their points, shape (r, 2, 3)."""
         return np.stack([self._sums(self.points.vector_area[:, k]) for k in range(3)], axis=-1)
 
     def _sums(self, values):

@@ -1,8 +1,8 @@
 """The rim of what is inside: the triangles of a body that curves pass through, and winding numbers at their corners.
 
-The winding number rises by one where an edge goes into the other body and falls by one where it comes out. Counted along
-edges it is exact for all corners of the rim once it is known for one of each connected part of it: nothing that was
-rounded decides what is inside.
+The winding number rises by one where an edge goes into the other body and falls by one where it comes out. Counted
+along edges it is exact for all corners of the rim once it is known for one of each connected part of it: nothing that
+was rounded decides what is inside.
 """
 
 from typing import NamedTuple

@@ -1,8 +1,8 @@
 """Whole patches in a pose, at a cost that does not depend on how many triangles they have.
 
-Thesis 002, section 5.5.3.5 and appendix A.4. The vector area follows the tet's cofactors and is exact. Differs from the
-thesis: the area is not that at rest but changes as much as the vector area does, so that it is exact for flat patches and
-after rigid motions.
+Thesis 002, section 5.5.3.5 and appendix A.4. The vector area follows the tet's cofactors and is exact. Differs from
+the thesis: the area is not that at rest but changes as much as the vector area does, so that it is exact for flat
+patches and after rigid motions.
 """
 
 import numpy as np

@@ -167,3 +167,77 @@ def fans(polygon):
     """(vector areas, centroids) of the triangles of a fan."""
     a, b, c = polygon[:1], polygon[1:-1], polygon[2:]
     return 0.5 * np.cross(b - a, c - a), (a + b + c) / 3.0
+
+
+def walked_regions(a, b, curves):
+    """Region of each curve, numbered as they come: by going around every crossed triangle, one step at a time.
+
+    From where its edge goes in, the border of a triangle is inside until the next end of a segment. None if a curve
+    lies within a triangle that is crossed by others, too: where that belongs the walk does not tell.
+    """
+    parent = {}
+
+    def root(x):
+        parent.setdefault(x, x)
+        while parent[x] != x:
+            x = parent[x]
+        return x
+
+    def unite(x, y):
+        parent[root(x)] = root(y)
+
+    c = curves.crossings
+    for side, (own, other) in enumerate(((a, b), (b, a))):
+        near = own.surface.neighbours
+        is_inside = windings_of_vertices(own, other, side) != 0
+        faces = own.surface.vertices
+        rim = {}
+        for n, t in enumerate(c.triangle[:, side].tolist()):
+            rim.setdefault(t, []).append(n)
+        for t, rows in rim.items():
+            items = [(edge, -1.0, None, edge) for edge in range(3)]
+            pierced = set()
+            for n in rows:
+                for end in range(2):
+                    if c.body[n, end] == side:
+                        items.append((int(c.edge[n, end]), c.share[n, end], end == 1 - side, n))
+                        pierced.add(int(c.edge[n, end]))
+            items.sort(key=lambda item: item[:2])
+            own_curves = {int(curves.curve[n]) for n in rows}
+            if not pierced:
+                if is_inside[faces[t, 0]]:
+                    for x in own_curves:
+                        unite((side, t, 0), x)
+                    unite((side, t, 0), (side, t, 1))
+                    unite((side, t, 0), (side, t, 2))
+                elif len(own_curves) > 1:
+                    return None
+            else:
+                met = {int(curves.curve[item[3]]) for item in items if item[2] is not None}
+                if met != own_curves:
+                    return None
+            for i, (_, _, goes_in, n) in enumerate(items):
+                if not goes_in:
+                    continue
+                j = (i + 1) % len(items)
+                while items[j][2] is None:
+                    unite(int(curves.curve[n]), (side, t, items[j][3]))
+                    j = (j + 1) % len(items)
+                unite(int(curves.curve[n]), int(curves.curve[items[j][3]]))
+            for edge in set(range(3)) - pierced:
+                if is_inside[faces[t, edge]]:
+                    for x in (edge, (edge + 1) % 3):
+                        unite((side, t, x), (side, "edge", frozenset((t, int(near[t, edge])))))
+        for t in np.flatnonzero(is_inside[faces].all(axis=1)).tolist():
+            if t not in rim:
+                for edge in range(3):
+                    unite((side, t), (side, "edge", frozenset((t, int(near[t, edge])))))
+    found = {}
+    return [found.setdefault(root(x), len(found)) for x in range(len(curves))]
+
+
+def windings_of_vertices(own, other, side):
+    """As `windings_of_triangles`, for all vertices."""
+    if side == 1:
+        return winding_numbers(other, own.vertices)
+    return -winding_numbers(pose(other.surface, -other.nodes), -own.vertices)

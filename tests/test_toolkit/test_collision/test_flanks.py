@@ -8,7 +8,7 @@ from jellycage.toolkit.collision.regions import contact_regions
 
 
 def prism(outline, length):
-    """An outline in the xz plane, counter-clockwise as seen against y and star-shaped about its first corner, along y."""
+    """An outline in the xz plane, star-shaped about its first corner, along y."""
     outline, count = np.asarray(outline, float), len(outline)
     ends = [np.insert(outline, 1, y, axis=1) for y in (-length / 2, length / 2)]
     fan = [[0, i, i + 1] for i in range(1, count - 1)]

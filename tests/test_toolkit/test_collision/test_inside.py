@@ -5,6 +5,7 @@ from collision_bodies import ball, contour_body, posed_nodes, wavy_body
 
 from jellycage.toolkit.collision.posed import pose
 from jellycage.toolkit.collision.queries import are_inside, winding_numbers
+from jellycage.toolkit.collision.winding_kernels import wind
 
 
 @pytest.mark.slow
@@ -62,3 +63,14 @@ def test_a_hollow_body_is_not_inside_in_its_hollow():
     posed = pose(hollow, hollow.rest_nodes)
     rows = np.array([[0.0, 0.0, 0.0], [0.7, 0.0, 0.0], [0.0, -0.7, 0.0], [2.0, 0.0, 0.0]])
     assert are_inside(posed, rows).tolist() == [False, True, True, False]
+
+
+def test_points_shifted_the_other_way_are_those_of_a_mirrored_body():
+    """Vertices lie on the surface, so that the shift decides: it must decide against what it decides otherwise."""
+    rng, body = np.random.default_rng(2), wavy_body()
+    nodes = posed_nodes("on a lattice", body.rest_nodes, rng)
+    posed, mirrored = pose(body, nodes), pose(body, -nodes)
+    found = np.empty(len(posed.vertices), np.int64)
+    wind(posed.arrays(), posed.vertices, -1, found)
+    np.testing.assert_array_equal(found, -winding_numbers(mirrored, -posed.vertices))
+    assert (found != winding_numbers(posed, posed.vertices)).any()

@@ -8,6 +8,7 @@ from region_oracles import (
     clipped_patches,
     deformed,
     placed,
+    walked_regions,
 )
 from shapes import ball, blocks, box, hollow_cells, torus
 
@@ -26,6 +27,21 @@ def test_what_is_inside_is_what_has_a_winding_number(name):
         total += assert_inside_is_exact(a, b, regions)
         assert_areas_agree(regions)
     assert total > 100
+
+
+def test_regions_are_those_of_walking_around_every_crossed_triangle():
+    """Rough bodies, so that many curves share regions and triangles."""
+    rng, curves, regions = np.random.default_rng(9), 0, 0
+    for name in ("copies", "torus", "two parts", "tets"):
+        for _ in range(3):
+            a = deformed(built(name), rng, shake=0.15, apart=0.1)
+            b = deformed(built("copies"), rng, shake=0.15, apart=0.1)
+            found = contact_regions(a, b)
+            walked = walked_regions(a, b, found.curves)
+            if walked is not None:
+                assert found.curve_region.tolist() == walked
+                curves, regions = curves + len(walked), regions + max(walked, default=-1) + 1
+    assert curves > regions + 5 and regions > 8
 
 
 @pytest.mark.parametrize("shake", [0.4, 1.0])
