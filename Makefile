@@ -106,6 +106,7 @@ lint: $(READY)
 bench: $(READY)
 	$(PYTHON) benchmarks/cage.py --meshes $(MESHES)
 	$(PYTHON) benchmarks/collision.py --meshes $(MESHES)
+	$(PYTHON) benchmarks/contact_determination.py --meshes $(MESHES)
 	$(PYTHON) benchmarks/table_5_1.py --meshes $(MESHES)
 	$(PYTHON) benchmarks/smooth_embedding.py
 	$(PYTHON) benchmarks/dynamics.py

@@ -16,9 +16,12 @@ sys.path[:0] = [str(ROOT / folder) for folder in folders]
 from region_oracles import (  # noqa: E402
     assert_areas_agree,
     assert_inside_is_exact,
+    covered,
     deformed,
+    pressed,
     walked_curves,
     walked_regions,
+    winding_levels,
 )
 from verify_report import Report, given_folder, mesh_files  # noqa: E402
 
@@ -61,7 +64,7 @@ def verify_regions(assets, out):
         crossing += len(curves.crossings)
         curves_seen += len(curves)
         regions_seen += len(regions)
-        if any((inside.flooded.winding != 1).any() for inside in regions.inside):
+        if not winding_levels(regions) <= {0, 1}:
             turned += 1
             continue
         walked = walked_regions(a, b, curves)
@@ -84,31 +87,30 @@ def verify_regions(assets, out):
 
 
 def verify_contacts(assets, out):
-    """What contacts cover of their regions, in poses without self-overlap."""
-    rng = np.random.default_rng(4)
-    covered = facing = 0.0
-    count, off = 0, 0.0
-    for _ in range(TRIALS // 3):
-        one, two = (assets[i] for i in rng.integers(len(assets), size=2))
-        a, b = (deformed(x, rng, shake=0.0, bend=0.1, apart=0.3) for x in (one, two))
-        regions = toolkit.contact_regions(a, b)
-        contacts = toolkit.contact_points(a, b, regions)
-        points = regions.points
-        sign = np.where(points.body == 0, -1.0, 1.0)
-        toward = sign * np.einsum(
-            "nx,nx->n", points.vector_area, regions.flank_normal[regions.flank]
-        )
-        facing += np.maximum(toward, 0.0).sum()
-        covered += contacts.facing.sum()
-        count += len(contacts)
-        hit = contacts.body
-        for k, posed in enumerate((a, b)):
-            rows = hit != k
-            distance = toolkit.closest_points(posed, contacts.points[rows, k]).distance
-            off = max(off, distance.max(initial=0.0))
-    out.line(f"{count} contacts: counterpart off the surface [sizes]", f"{off:.1e}", off < 1e-12)
-    share = covered / facing
-    out.line("share of the facing surface inside that has contacts", f"{share:.2f}", share > 0.5)
+    """Bodies pressed together by a share of their size, so that how deep contacts may be is known."""
+    for depth, least in ((1e-6, 0.999), (0.02, 0.97), (0.1, 0.4)):
+        rng = np.random.default_rng(4)
+        count, deepest, shares, against = 0, 0.0, [], 0
+        for _ in range(TRIALS // 3):
+            one, two = (assets[i] for i in rng.integers(len(assets), size=2))
+            a, b = (deformed(x, rng, shake=0.0, bend=0.1, apart=0.1) for x in (one, two))
+            direction = rng.normal(size=3)
+            direction /= np.linalg.norm(direction)
+            a = pressed(a, b, direction, depth)
+            if a is None:
+                continue
+            regions = toolkit.contact_regions(a, b)
+            contacts = toolkit.contact_points(a, b, regions)
+            along = contacts.normal @ direction
+            deepest = max(deepest, (contacts.depth * along).max(initial=0.0) / depth)
+            shares.append(covered(regions, contacts))
+            against += int((along < 0.0).sum())
+            count += len(contacts)
+        name = f"pressed together by {depth:g} of their size, {count} contacts"
+        out.line(f"{name}: deepest", f"{deepest:.2f} of it", deepest < 1.1)
+        text = f"{np.mean(shares):.4f}, worst {np.min(shares):.3f}"
+        out.line("    share of what faces that has contacts", text, np.min(shares) > least)
+        out.notes([f"{against} of them push against the way back"] if against else [])
 
 
 def main():

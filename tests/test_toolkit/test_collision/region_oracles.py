@@ -7,7 +7,7 @@ from shapes import ball, blocks, fork_cells, subdivided, together, torus
 
 from jellycage import toolkit
 from jellycage.toolkit.collision.posed import pose
-from jellycage.toolkit.collision.queries import winding_numbers
+from jellycage.toolkit.collision.queries import intersecting_pairs, winding_numbers
 
 ASSETS = {
     "tets": (ball(3), {"resolution": 4}),
@@ -42,6 +42,35 @@ def placed(mesh, *, at=(0.0, 0.0, 0.0), turn=None, **settings):
     asset = toolkit.build_cage(mesh, **settings)
     nodes = asset.cage_nodes if turn is None else asset.cage_nodes @ np.asarray(turn).T
     return pose(asset.collision, nodes + np.asarray(at))
+
+
+def pressed(a, b, direction, depth):
+    """A moved along a direction so far that a way back by `depth` would part the bodies; None if they do not meet."""
+
+    def moved(way):
+        return pose(a.surface, a.nodes + way * direction)
+
+    steps = np.arange(2.5, 0.0, -0.02)
+    meets = (len(intersecting_pairs(moved(way), b)) > 0 for way in steps)
+    first = next((way for way, is_met in zip(steps, meets, strict=False) if is_met), None)
+    if first is None:
+        return None
+    inside, outside = first, first + 0.02
+    for _ in range(25):
+        middle = 0.5 * (inside + outside)
+        if len(intersecting_pairs(moved(middle), b)):
+            inside = middle
+        else:
+            outside = middle
+    return moved(inside - depth)
+
+
+def covered(regions, contacts):
+    """How much of the area that faces the other body inside [m^2] has contacts, as a share of all that does."""
+    points = regions.points
+    normals = regions.flank_normal[regions.flank] * np.where(points.body == 0, -1.0, 1.0)[:, None]
+    facing = np.einsum("nx,nx->n", points.vector_area, normals)
+    return contacts.facing.sum() / np.maximum(facing, 0.0).sum()
 
 
 def walked_curves(a, b, crossings):
@@ -169,10 +198,26 @@ def fans(polygon):
     return 0.5 * np.cross(b - a, c - a), (a + b + c) / 3.0
 
 
+def winding_levels(regions):
+    """All winding numbers of corners of crossed triangles and of stretches of their edges, and of pieces."""
+    levels = set()
+    for part in regions.inside:
+        levels |= set(part.flooded.winding.tolist())
+        for r, corners in enumerate(part.rim.winding.tolist()):
+            i = part.pierces.start[r]
+            for edge, winding in enumerate(corners):
+                levels.add(winding)
+                while i < part.pierces.start[r + 1] and part.pierces.edge[i] == edge:
+                    winding += int(part.pierces.gain[i])
+                    levels.add(winding)
+                    i += 1
+    return levels
+
+
 def walked_regions(a, b, curves):
     """Region of each curve, numbered as they come: by going around every crossed triangle, one step at a time.
 
-    From where its edge goes in, the border of a triangle is inside until the next end of a segment. None if a curve
+    For bodies that neither overlap themselves nor are turned inside out where the curves are. From where its edge goes in, the border of a triangle is inside until the next end of a segment. None if a curve
     lies within a triangle that is crossed by others, too: where that belongs the walk does not tell.
     """
     parent = {}

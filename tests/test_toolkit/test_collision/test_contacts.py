@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from region_oracles import ASSETS, built, deformed, placed
+from region_oracles import ASSETS, built, covered, deformed, placed, pressed
 from shapes import ball, box
 
 from jellycage import toolkit
@@ -180,6 +180,27 @@ def test_depths_follow_the_pose_linearly():
         rows = (before.body == own) & is_whole
         np.testing.assert_array_equal(before.patch[rows], after.patch[rows])
         np.testing.assert_allclose(before.depth[rows] - after.depth[rows], h, rtol=1e-6)
+
+
+@pytest.mark.parametrize("depth, least", [(1e-5, 0.999), (0.02, 0.97)])
+def test_no_contact_is_deeper_than_bodies_were_pressed_and_all_that_faces_has_one(depth, least):
+    """Moved back by `depth` along the direction of pressing they would just touch."""
+    rng, total = np.random.default_rng(5), 0
+    for name in ("tets", "copies", "torus", "hexes"):
+        a = deformed(built(name), rng, shake=0.05)
+        b = deformed(built("copies"), rng, shake=0.05)
+        direction = rng.normal(size=3)
+        direction /= np.linalg.norm(direction)
+        a = pressed(a, b, direction, depth)
+        if a is None:
+            continue
+        regions = contact_regions(a, b)
+        contacts = contact_points(a, b, regions)
+        assert (contacts.depth > 0.0).all()
+        assert (contacts.depth * (contacts.normal @ direction) < 1.1 * depth).all()
+        assert covered(regions, contacts) > least
+        total += len(contacts)
+    assert total > 4
 
 
 def test_bodies_apart_have_no_contacts():
