@@ -22,8 +22,8 @@ OFFSET = 0.01
 """How far behind its point a ray to the other surface starts, over the square root of the point's area."""
 GRAZING = 1e-6
 """Cosine below which a patch is taken to be parallel to its ray, so that rounding does not decide about walls."""
-FLAT = 1e6
-"""Condition of a tet from which on weights are not taken from its inverse."""
+OUTSIDE = 1e-6
+"""How far a centroid may be outside of its tet, as a weight; beyond that the patch's own centroid stands for it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,11 +168,13 @@ def _own_points(posed, points, rows, lines):
     s, patch = posed.surface, points.patch[rows]
     tet = np.searchsorted(s.tet_patch_start, patch, "right") - 1
     nodes, weights = s.tets[tet], s.patch_centre[patch]
-    cut = np.flatnonzero(~points.is_whole[rows] & (posed.conditions[tet] < FLAT))
+    cut = np.flatnonzero(~points.is_whole[rows] & np.isfinite(posed.conditions[tet]))
     away = points.centre[rows[cut]] - posed.nodes[nodes[cut, 3]]
     first = np.einsum("kij,kj->ki", posed.inverses[tet[cut]], away)
-    weights[cut, :3] = first
-    weights[cut, 3] = 1.0 - first.sum(axis=1)
+    found = np.column_stack([first, 1.0 - first.sum(axis=1)])
+    # Where bodies are turned inside out parts count negative, and centroids may be anywhere.
+    is_inner = (found > -OUTSIDE).all(axis=1)
+    weights[cut[is_inner]] = found[is_inner]
     line, hit = lines.surface()
     _, _, weights[line] = _stencils(s, lines.hits.triangle[hit], lines.hits.weights[hit])
     return nodes, weights, np.einsum("km,kmx->kx", weights, posed.nodes[nodes])

@@ -217,8 +217,9 @@ def winding_levels(regions):
 def walked_regions(a, b, curves):
     """Region of each curve, numbered as they come: by going around every crossed triangle, one step at a time.
 
-    For bodies that neither overlap themselves nor are turned inside out where the curves are. From where its edge goes in, the border of a triangle is inside until the next end of a segment. None if a curve
-    lies within a triangle that is crossed by others, too: where that belongs the walk does not tell.
+    For bodies that neither overlap themselves nor are turned inside out where the curves are. From where its edge
+    goes in, the border of a triangle is inside until the next end of a segment. None if a curve lies within a
+    triangle that is crossed by others, too: where that belongs the walk does not tell.
     """
     parent = {}
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from collision_bodies import POSES, posed_nodes
 from region_oracles import ASSETS, built, covered, deformed, placed, pressed
 from shapes import ball, box
 
@@ -38,6 +39,16 @@ def test_a_cube_that_overlaps_a_floor_is_parted_by_the_overlap(overlap):
         own = contacts.body == body
         assert contacts.facing[own].sum() == pytest.approx(1.0, rel=1e-9)
     assert contacts.area[contacts.body == 1].sum() == pytest.approx(1.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_surfaces_that_coincide_but_for_rounding_are_found(seed):
+    cube, floor, up = on_each_other(0.0, seed)
+    regions = contact_regions(cube, floor)
+    contacts = contact_points(cube, floor, regions)
+    # Rounding decides where one is a little inside the other; wherever it is there is a contact, of no depth.
+    assert len(contacts) > 5 and covered(regions, contacts) == pytest.approx(1.0)
+    assert np.abs(contacts.depth).max() < 1e-12
 
 
 def test_there_is_one_contact_for_each_patch_whatever_its_triangles():
@@ -221,3 +232,40 @@ def test_rays_reach_the_side_of_the_other_body_that_is_ahead():
         again = cast_rays(other, contacts.points[rows, k], sign * contacts.normal[rows])
         np.testing.assert_array_equal(again.triangle, contacts.triangle[rows])
         np.testing.assert_allclose(again.distance, contacts.depth[rows], atol=1e-9)
+
+
+@pytest.mark.parametrize("is_on_surface", [True, False])
+@pytest.mark.parametrize("kind", POSES)
+@pytest.mark.filterwarnings("error")
+def test_contacts_are_finite_in_poses_of_all_kinds(kind, is_on_surface, monkeypatch):
+    """Also where lines through centroids miss the surface, as all of them do here if not `is_on_surface`."""
+    if not is_on_surface:
+        none = np.empty(0, np.int64)
+        monkeypatch.setattr(
+            "jellycage.toolkit.collision.contacts._Lines.surface", lambda _: (none, none)
+        )
+    rng = np.random.default_rng(6)
+    one, two = built("tets"), built("copies")
+    scale = np.ptp(two.cage_nodes, axis=0).max() / np.ptp(one.cage_nodes, axis=0).max()
+    for _ in range(4):
+        state = rng.bit_generator.state
+        x = posed_nodes(kind, one.cage_nodes * scale, rng)
+        rng.bit_generator.state = state  # the same kind of pose at the same place
+        y = posed_nodes(kind, two.cage_nodes - two.cage_nodes.mean(axis=0), rng)
+        y += 0.2 * np.ptp(x, axis=0) * rng.normal(size=3)
+        a, b = pose(one.collision, x), pose(two.collision, y)
+        regions = contact_regions(a, b)
+        contacts = contact_points(a, b, regions)
+        for array in (regions.vector_area, regions.normal, regions.flank_normal, regions.area):
+            assert np.isfinite(array).all()
+        for name in ("weights", "points", "normal", "depth", "area", "facing"):
+            assert np.isfinite(getattr(contacts, name)).all(), name
+        for k, posed in enumerate((a, b)):  # in the box around their patches
+            start = posed.surface.patch_vertex_start
+            for n, p in enumerate(contacts.patch[:, k].tolist()):
+                x = posed.vertices[start[p] : start[p + 1]]
+                slack = 1e-3 * np.ptp(x, axis=0).max() + 1e-9 * np.abs(x).max()
+                assert (contacts.points[n, k] >= x.min(axis=0) - slack).all()
+                assert (contacts.points[n, k] <= x.max(axis=0) + slack).all()
+        size = np.ptp(np.concatenate([a.vertices, b.vertices]), axis=0).max()
+        assert (np.abs(contacts.depth) < 2.0 * size).all()

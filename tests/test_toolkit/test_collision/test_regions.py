@@ -11,12 +11,14 @@ from region_oracles import (
     walked_regions,
     winding_levels,
 )
-from shapes import ball, blocks, box, hollow_cells, torus
+from shapes import ball, blocks, box, hollow_cells, together, torus
 
 from jellycage import toolkit
+from jellycage.toolkit.collision.bdop import pack_triangles
 from jellycage.toolkit.collision.curves import contact_curves
 from jellycage.toolkit.collision.posed import pose
 from jellycage.toolkit.collision.regions import contact_regions
+from jellycage.toolkit.collision.rim_kernels import Patched, twin_edge
 
 
 @pytest.mark.parametrize("name", ASSETS)
@@ -189,6 +191,24 @@ def test_rings_within_one_triangle_are_told_apart_from_what_they_enclose():
         assert len(regions) == 2 and sorted(np.bincount(regions.curve_region)) == [1, 2]
         area = np.sort(regions.area[:, 0 if a is block else 1])
         assert area[0] < np.pi * 0.3**2 < area[1]
+
+
+def test_a_hole_within_one_triangle_belongs_to_what_is_around_it():
+    """A hollow cube dips in: nothing but the triangle joins the curve of its hollow to that of its outside."""
+    block = placed(box((30.0, 30.0, 9.0), (0.0, 0.0, -9.0)), resolution=1)
+    corners = block.vertices[block.surface.vertices]
+    up = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])[:, 2]
+    at = corners[np.argmax(up)].mean(axis=0) - [0.5, 0.5, 0.45]
+    turn = np.linalg.qr(np.array([[1.0, 0.2, 0.1], [-0.2, 1.0, 0.0], [-0.1, 0.0, 1.0]]))[0]
+    turn *= np.linalg.det(turn)
+    hollow = placed(blocks(*hollow_cells()), at=at, turn=turn, resolution=5)
+    for a, b in ((hollow, block), (block, hollow)):
+        regions = contact_regions(a, b)
+        assert np.ptp(regions.curves.crossings.triangle[:, 0 if a is block else 1]) == 0
+        assert regions.curve_region.tolist() == [0, 0]
+        area = regions.area[0, 0 if a is block else 1]
+        outer, inner = np.sort(np.linalg.norm(regions.curves.vector_area, axis=1))[::-1]
+        assert area == pytest.approx(outer - inner, rel=1e-9)
 
 
 def test_parts_that_dip_in_apart_are_regions_of_their_own():
@@ -364,3 +384,33 @@ def test_bodies_apart_have_no_regions():
     a = built_pose("tets")
     regions = contact_regions(a, pose(a.surface, a.nodes + [5.0, 0.0, 0.0]))
     assert len(regions) == 0 and len(regions.points) == 0 and regions.area.shape == (0, 2)
+
+
+def test_a_part_within_one_tet_keeps_its_area_at_rest():
+    """Its patch is closed, and has no vector area that would tell how it is stretched."""
+    small, parts = 0.02, []
+    for x in (1.61, 1.73, 1.87):
+        vertices, faces = ball(2, radius=small, centre=(x, 0.13, 0.07))
+        parts.append((vertices, faces))
+    asset = toolkit.build_cage(together(box((1.0, 1.0, 1.0)), *parts), resolution=3)
+    is_closed = np.linalg.norm(asset.collision.patch_vector_area, axis=1) < 1e-12
+    assert is_closed.any()
+    large = placed(box((4.0, 4.0, 4.0), (-2.0, -2.0, -2.0)), resolution=1)
+    points = contact_regions(pose(asset.collision, 0.5 * asset.cage_nodes), large).points
+    rows = is_closed[points.patch]
+    assert points.is_whole[rows].all()
+    np.testing.assert_array_equal(points.area[rows], asset.collision.patch_area[points.patch[rows]])
+    np.testing.assert_allclose(points.area[~rows].sum(), 0.25 * 6.0, rtol=0.01)
+
+
+def test_the_twin_of_an_edge_is_the_one_that_lies_there():
+    """Two triangles that share all three edges."""
+    vertices = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    faces, neighbours = np.array([[0, 1, 2], [2, 1, 0]]), np.array([[1, 1, 1], [0, 0, 0]])
+    words = pack_triangles(faces, neighbours, np.zeros(2, np.uint64))
+    none = np.empty(0, np.int32)
+    mesh = Patched(words, vertices, none, none, none)
+    for edge in range(3):
+        twin = twin_edge(mesh, 0, edge, 1)
+        assert faces[1, twin] == faces[0, (edge + 1) % 3]
+        assert faces[1, (twin + 1) % 3] == faces[0, edge]
