@@ -13,17 +13,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from jellycage.toolkit.collision.bdop import triangle_vertices
+from jellycage.toolkit.arrays import frozen
+from jellycage.toolkit.collision.casting_kernels import cast
+from jellycage.toolkit.collision.contacts_kernels import (
+    Carried,
+    Lines,
+    Places,
+    pair_points,
+    place_points,
+)
 from jellycage.toolkit.collision.posed import Posed
-from jellycage.toolkit.collision.queries import Hits, all_hits, cast_rays
 from jellycage.toolkit.collision.regions import Regions, contact_regions
 
 OFFSET = 0.01
 """How far behind its point a ray to the other surface starts, over the square root of the point's area."""
 GRAZING = 1e-6
 """Cosine below which a patch is taken to be parallel to its ray, so that rounding does not decide about walls."""
-OUTSIDE = 1e-6
-"""How far a centroid may be outside of its tet, as a weight; beyond that the patch's own centroid stands for it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,124 +84,89 @@ def contact_points(a: Posed, b: Posed, regions: Regions | None = None) -> Contac
 def _contacts_of(a, b, regions, side):
     """Columns of `Contacts` for the points of one body."""
     own, other = (a, b) if side == 0 else (b, a)
+    own_arrays, other_arrays = own.arrays(), other.arrays()
     points, sign = regions.points, 1.0 if side == 0 else -1.0
     rows = np.flatnonzero((points.body == side) & (points.area > 0.0))
-    along = sign * regions.flank_normal[regions.flank[rows]]
-    vector = points.vector_area[rows]
-    facing = -_dots(along, vector)
-    is_facing = facing > GRAZING * np.sqrt(_dots(vector, vector))
+    along, vector = sign * regions.flank_normal[regions.flank[rows]], points.vector_area[rows]
+    facing = -np.einsum("kx,kx->k", along, vector)
+    is_facing = facing > GRAZING * np.sqrt(np.einsum("kx,kx->k", vector, vector))
     rows, along, facing = rows[is_facing], along[is_facing], facing[is_facing]
 
-    patch, offset = points.patch[rows], OFFSET * np.sqrt(points.area[rows])
-    lines = _lines(own, patch, points.centre[rows], along)
-    nodes, weights, at = _own_points(own, points, rows, lines)
-    hits = cast_rays(other, at - offset[:, None] * along, along)
-    is_kept = np.isfinite(hits.distance)
-    is_kept[is_kept] = _dots(_normals(other, hits.triangle[is_kept]), along[is_kept]) > 0.0
-    leaves = lines.leaves(_dots(along, at - points.centre[rows]) + hits.distance - offset)
-    is_kept &= ~leaves | (points.region[rows] >= regions.bounded)
+    area, region = points.area[rows], points.region[rows]
+    lines = _lines(own, points, rows, along)
+    places = _places(len(rows))
+    place_points(own_arrays, _carried(own), lines, places)
+    offset = OFFSET * np.sqrt(area)
+    hits = _cast(other_arrays, places.at - offset[:, None] * along, along, False)
+    kept, hit = np.empty(len(rows), np.int64), _places(len(rows))
+    count = pair_points(
+        own_arrays,
+        other_arrays,
+        _carried(other),
+        lines,
+        places,
+        (offset, *hits[1:]),
+        region < regions.bounded,
+        kept,
+        hit,
+    )
+    kept = kept[:count]
+    rows, normal = rows[kept], sign * along[kept]
+    first, second = (places, hit) if side == 0 else (hit, places)
+    which = (kept, slice(count)) if side == 0 else (slice(count), kept)
 
-    kept = np.flatnonzero(is_kept)
-    rows, nodes, weights, at = rows[kept], nodes[kept], weights[kept], at[kept]
-    triangle, normal = hits.triangle[kept], sign * along[kept]
-    hit_patch, hit_nodes, hit_weights = _stencils(other.surface, triangle, hits.weights[kept])
-    hit_at = np.einsum("km,kmx->kx", hit_weights, other.nodes[hit_nodes])
+    def both(name):
+        pair = getattr(first, name)[which[0]], getattr(second, name)[which[1]]
+        return np.concatenate(pair).reshape(2, count, *pair[0].shape[1:]).swapaxes(0, 1)
 
-    def both(mine, others):
-        return np.stack((mine, others) if side == 0 else (others, mine), axis=1)
-
-    where = both(at, hit_at)
+    at = both("at")
     return (
-        np.full(len(rows), side),
+        np.full(count, side),
         rows,
-        points.region[rows],
+        region[kept],
         regions.flank[rows],
-        both(patch[kept], hit_patch),
-        triangle,
-        both(nodes, hit_nodes),
-        both(weights, hit_weights),
-        where,
+        both("patch"),
+        hits[2][kept],
+        both("nodes"),
+        both("weights"),
+        at,
         normal,
-        _dots(normal, where[:, 1] - where[:, 0]),
-        points.area[rows],
+        np.einsum("kx,kx->k", normal, at[:, 1] - at[:, 0]),
+        area[kept],
         facing[kept],
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Lines:
-    """Where lines through the centroids of points meet the body that those belong to."""
-
-    hits: Hits
-    from_centre: NDArray[np.float64]
-    """How far beyond its centroid each hit is [m]."""
-    slope: NDArray[np.float64]
-    """Whether each hit comes out, above 0, or goes in, below."""
-    is_own: NDArray[np.bool_]
-    """Whether it is in the patch of the point."""
-    reach: NDArray[np.float64]
-    """How far from its centroid the surface of a point is looked for [m]."""
-
-    def leaves(self, until):
-        """Which lines come out of the body beyond the centroid and before `until`, not through their own patch."""
-        found = np.zeros(len(until), bool)
-        ray = self.hits.ray
-        is_out = (self.slope > 0.0) & ~self.is_own & (self.from_centre > 0.0)
-        found[ray[is_out & (self.from_centre < until[ray])]] = True
-        return found
-
-    def surface(self):
-        """(lines, hits): the hit nearest to the centroid at which a line goes in through its own patch, if any."""
-        away = np.abs(self.from_centre)
-        near = (self.slope < 0.0) & self.is_own & (away <= self.reach[self.hits.ray])
-        hit = np.flatnonzero(near)
-        hit = hit[np.lexsort([away[hit], self.hits.ray[hit]])]
-        line, first = np.unique(self.hits.ray[hit], return_index=True)
-        return line, hit[first]
+def _lines(own, points, rows, along):
+    """Lines through the centroids of points, and all that they hit on the points' own body."""
+    patch = points.patch[rows]
+    centre, reach = points.centre[rows], 2.0 * np.sqrt(own.surface.patch_area[patch])
+    hits = _cast(own.arrays(), centre - reach[:, None] * along, along, True)
+    return Lines(patch, points.is_whole[rows], centre, along, reach, *hits)
 
 
-def _lines(posed, patch, centre, along):
-    reach = 2.0 * np.sqrt(posed.surface.patch_area[patch])
-    hits = all_hits(posed, centre - reach[:, None] * along, along)
-    own = _patches(posed.surface, hits.triangle) == patch[hits.ray]
-    slope = _dots(_normals(posed, hits.triangle), along[hits.ray])
-    return _Lines(hits, hits.distance - reach[hits.ray], slope, own, reach)
+def _cast(arrays, origins, directions, keep_all):
+    """(start, hits, triangles) of rays; see `cast`."""
+    count = len(origins)
+    start, limits, room = np.empty(count + 1, np.int64), np.full(count, np.inf), count
+    origins, directions, limits = frozen(origins), frozen(directions), frozen(limits)
+    while True:
+        room = 8 * room + 8 if keep_all else count
+        hits, triangle = np.zeros((room, 4)), np.empty(room, np.int64)
+        found = cast(arrays, origins, directions, limits, keep_all, start, hits, triangle)
+        if found <= room or not keep_all:
+            return start, hits, triangle
 
 
-def _own_points(posed, points, rows, lines):
-    """(nodes, weights, positions) of points: on the surface where their lines meet it, else their centroids."""
-    s, patch = posed.surface, points.patch[rows]
-    tet = np.searchsorted(s.tet_patch_start, patch, "right") - 1
-    nodes, weights = s.tets[tet], s.patch_centre[patch]
-    cut = np.flatnonzero(~points.is_whole[rows] & np.isfinite(posed.conditions[tet]))
-    away = points.centre[rows[cut]] - posed.nodes[nodes[cut, 3]]
-    first = np.einsum("kij,kj->ki", posed.inverses[tet[cut]], away)
-    found = np.column_stack([first, 1.0 - first.sum(axis=1)])
-    # Where bodies are turned inside out parts count negative, and centroids may be anywhere.
-    is_inner = (found > -OUTSIDE).all(axis=1)
-    weights[cut[is_inner]] = found[is_inner]
-    line, hit = lines.surface()
-    _, _, weights[line] = _stencils(s, lines.hits.triangle[hit], lines.hits.weights[hit])
-    return nodes, weights, np.einsum("km,kmx->kx", weights, posed.nodes[nodes])
+def _places(count):
+    return Places(
+        patch=np.empty(count, np.int64),
+        nodes=np.empty((count, 4), np.int32),
+        weights=np.empty((count, 4)),
+        at=np.empty((count, 3)),
+    )
 
 
-def _stencils(surface, triangle, corner_weights):
-    """(patch, nodes, weights) that carry points in triangles."""
-    patch = _patches(surface, triangle)
-    tet = np.searchsorted(surface.tet_patch_start, patch, "right") - 1
-    corners = surface.weights[triangle_vertices(surface.triangles[triangle])]
-    return patch, surface.tets[tet], np.einsum("kc,kcm->km", corner_weights, corners)
-
-
-def _patches(surface, triangle):
-    return np.searchsorted(surface.patch_triangle_start, triangle, "right") - 1
-
-
-def _dots(one, other):
-    return np.einsum("kx,kx->k", one, other)
-
-
-def _normals(posed, triangles):
-    """Normals of triangles, not of unit length."""
-    corners = posed.vertices[triangle_vertices(posed.surface.triangles[triangles])]
-    return np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+def _carried(posed):
+    s = posed.surface
+    return Carried(frozen(s.weights), frozen(s.patch_centre))

@@ -1,6 +1,7 @@
 """A collision surface in one pose of its cage: what queries need, worked out once per pose."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,10 @@ class Posed:
 
     def arrays(self) -> PosedArrays:
         """The arrays that kernels take, all read-only, so that every query is compiled once."""
+        return self._arrays
+
+    @cached_property
+    def _arrays(self):
         s = self.surface
         return PosedArrays(
             nodes=self.nodes,
