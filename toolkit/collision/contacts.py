@@ -117,7 +117,7 @@ def _contacts_of(a, b, regions, side):
 
     def both(name):
         pair = getattr(first, name)[which[0]], getattr(second, name)[which[1]]
-        return np.concatenate(pair).reshape(2, count, *pair[0].shape[1:]).swapaxes(0, 1)
+        return np.stack(pair, axis=1)
 
     at = both("at")
     return (

@@ -75,6 +75,7 @@ def test_contacts_hold_what_they_promise(name):
         regions = contact_regions(a, b)
         contacts = contact_points(a, b, regions)
         total += len(contacts)
+        assert all(array.flags.c_contiguous for array in vars(contacts).values())
         assert (contacts.depth > -1e-2).all() and (contacts.facing > 0.0).all()
         np.testing.assert_allclose(contacts.normal, regions.flank_normal[contacts.flank])
         np.testing.assert_array_equal(contacts.region, regions.flank_region[contacts.flank])
