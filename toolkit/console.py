@@ -6,7 +6,9 @@ Results go to stdout, everything else to stderr, so that `--json` can be piped.
 import json
 import logging
 import os
+import signal
 import sys
+import threading
 import time
 import traceback
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from jellycage.toolkit.json_values import plain
 PROGRESS_MODES = ("bar", "plain", "json", "none")
 BAR_WIDTH = 24
 REDRAW_SECONDS = 0.05
+RETRY_SECONDS = 0.05  # after which an interrupt comes again that came while code was compiled
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,8 @@ class OneLineErrors(click.Group):
     def main(self, args=None, prog_name=None, complete_var=None, standalone_mode=True, **extra):
         """Run the command named in `args` and leave with its exit code."""
         arguments = list(sys.argv[1:] if args is None else args)
+        if args is None:
+            heed_ctrl_c_between_kernels()
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
@@ -170,11 +175,28 @@ class OneLineErrors(click.Group):
         sys.exit(code if isinstance(code, int) else 0)
 
 
+def heed_ctrl_c_between_kernels() -> None:
+    """Let Ctrl-C interrupt this process, but not while a kernel is compiled or loaded: then as soon as that is done.
+
+    The compiler calls back into Python, where an interrupt would be lost; what it was about then fails, or crashes.
+    """
+
+    def interrupt(number, frame):
+        compiler = sys.modules.get("numba.core.compiler_lock")
+        if compiler is None or not compiler.global_compiler_lock.is_locked():
+            raise KeyboardInterrupt
+        again = threading.Timer(RETRY_SECONDS, signal.raise_signal, [number])
+        again.daemon = True
+        again.start()
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not if it is ignored
+        signal.signal(signal.SIGINT, interrupt)
+
+
 def _leave_at_once(code: int) -> None:
     """End this process without taking the interpreter down in order.
 
-    If the signal came while Python ran code from a string, as dataclasses do, it would end itself by the signal; and if
-    it came while code was compiled or loaded, it might crash.
+    If the signal came while Python ran code from a string, as dataclasses do, it would end itself by the signal.
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()

@@ -413,13 +413,30 @@ def test_help_and_version_import_nothing_heavy():
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
+STOPPED = {
+    # Run with -m, Python would end by the signal if it came there, whatever exit code it was asked for.
+    "in code from a string": ["print('begun')", "exec('raise KeyboardInterrupt')"],
+    # The compiler would lose it, and fail or crash.
+    "while a kernel is compiled": [
+        "from numba.core.compiler_lock import global_compiler_lock",
+        "with global_compiler_lock:",
+        "    signal.raise_signal(signal.SIGINT)",
+        "    print('begun')",
+        "time.sleep(9.0)",
+        "print('not heeded')",
+    ],
+}
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals are those of Unix")
-def test_an_interrupt_leaves_with_130_whatever_it_came_in(tmp_path):
-    """Run with -m, Python would end by the signal if it came in code from a string, whatever it was asked for."""
+@pytest.mark.parametrize("where", STOPPED)
+def test_an_interrupt_leaves_with_130_wherever_it_comes(where, tmp_path):
+    body = "".join(f"    {line}\n" for line in STOPPED[where])
     (tmp_path / "stopping.py").write_text(
-        "import click\nfrom jellycage.toolkit.cli import main\n"
-        "def stopped(): print('begun'); exec('raise KeyboardInterrupt')\n"
+        "import click, signal, time\nfrom jellycage.toolkit.cli import main\n"
+        f"def stopped():\n{body}"
         "main.add_command(click.Command('stop', callback=stopped))\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "main()\n"
     )
     done = subprocess.run(
