@@ -69,7 +69,7 @@ def verify_pins(files, out):
 
 
 def danced(asset, resolution, part, weight):
-    """Greatest distance of a point pinned with half strength or more, in cells, and seconds, of a second of dance."""
+    """What `farthest` says of a second of dance."""
     which = chosen_vertices(asset.surface_vertices, part)
     strength = WEIGHTS[weight]
     if strength is None:
@@ -77,16 +77,22 @@ def danced(asset, resolution, part, weight):
     # Half-strong pins follow with a lag: the dance is slower for them.
     pace = 1.0 if weight in ("1", "0.9") else 0.5
     body, pin = dancer(asset, flesh(asset), which, strength, pace=pace)
+    return farthest(body, pin, resolution)
+
+
+def farthest(body, pin, resolution):
+    """Greatest distance of a point pinned with half strength or more, in cells, and seconds, of a second."""
+    asset = body.asset
     start = pin.points.positions(asset.cage_nodes)
     cell = np.ptp(asset.surface_vertices, axis=0).max() / resolution
-    counts = np.broadcast_to(strength, len(which)) >= 0.5
+    counts = pin.strengths(0.0) >= 0.5
     off, seconds = 0.0, 0.0
     began = time.process_time()
     for state in frames(body):
         seconds += time.process_time() - began
         x, goal = state.soft[0].x, pin.targets(start, state.time)
         away = np.linalg.norm(pin.points.positions(x) - goal, axis=1)
-        off = max(off, away[counts].max() / cell)
+        off = max(off, away[counts].max(initial=0.0) / cell)
         began = time.process_time()
     return off, seconds
 
