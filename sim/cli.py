@@ -331,7 +331,7 @@ def _describe(console: Console, scene, path):
         "frames": list(shot.frames),
         "fps": shot.fps,
         "substeps": shot.substeps,
-        "elements": [len(body.elements.corners) for body in shot.scene.bodies],
+        "elements": [len(body.asset.elements) for body in shot.scene.bodies],
         "rigid_bodies": shot.rigid_rows[-1].stop if shot.rigid_rows else 0,
         "vertices": vertices,
         "bytes": 12 * sum(vertices) * (shot.frames[1] - shot.frames[0] + 1),

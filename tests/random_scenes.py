@@ -1,6 +1,7 @@
 """Violent random scenes: whatever an artist or a bug may do to a body, and what must still be true afterwards.
 
-`python tests/random_scenes.py 500` runs them all and prints what went wrong, if anything did.
+`python tests/random_scenes.py 500` runs them all and prints what went wrong, if anything did; with `--lattices` in
+cages of meshes and of thin bars, whose cubes hold anything from all to nothing.
 """
 
 import argparse
@@ -24,6 +25,10 @@ from jellycage import sim  # noqa: E402
 
 SETTLING = 2.0  # time after the last load [s]
 REACH = 10.0  # sizes beyond rest pose, targets and ballistic flight that a node may stray
+
+BARS = {"bar": 0, "bar too": 1, "other bar": 3}
+"""Ten to one, and how they are turned."""
+LATTICES = ("gummy_bear", "hand", "creature", *BARS)
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,19 @@ def random_cage(rng, dt):
     cells = rng.integers(1, most + 1, size=3)
     size = cells * rng.uniform(0.05, 0.4)
     return sim.Cage(*(beam_tets if element == "tet" else beam_hexes)(*cells, size=size))
+
+
+@cache
+def lattice_cage(name: str, element: str):
+    """A cage of 8 cells, one of LATTICES."""
+    from turned_bars import bar
+
+    from jellycage import toolkit
+
+    if name in BARS:
+        return bar(10, BARS[name], 8, element)[0]
+    mesh = toolkit.read_mesh(ROOT / "sample_meshes" / f"{name}.obj")
+    return toolkit.build_cage(mesh, resolution=8, element=element, collision=False)
 
 
 def random_start(rng, nodes):
@@ -128,11 +146,15 @@ def random_event(rng, cage, size, end):
     return sim.Impulse(points, direction * mass, when)
 
 
-def random_scene(seed: int):
+def random_scene(seed: int, is_in_lattice: bool = False):
     """(body, gravity, dt, end of the loads, text) of a seed."""
     rng = np.random.default_rng(seed)
-    dt = 10.0 ** rng.uniform(-4.0, np.log10(1.0 / 24.0))
-    cage = random_cage(rng, dt)
+    if is_in_lattice:
+        dt = 1.0 / (24.0 * rng.integers(2, 5))
+        cage = lattice_cage(str(rng.choice(LATTICES)), str(rng.choice(["tet", "hex"])))
+    else:
+        dt = 10.0 ** rng.uniform(-4.0, np.log10(1.0 / 24.0))
+        cage = random_cage(rng, dt)
     nodes = cage.cage_nodes
     size = float(np.linalg.norm(np.ptp(nodes, axis=0)))
     law = [sim.Corotated, sim.NeoHookean][rng.integers(2)]
@@ -141,9 +163,9 @@ def random_scene(seed: int):
     start, kind = random_start(rng, nodes)
     end = float(rng.uniform(0.1, 0.5))
     pins = [random_pin(rng, cage, size, end) for _ in range(rng.integers(1, 4))]
-    pins = pins if rng.random() < 0.4 else []
+    pins = pins if rng.random() < (0.7 if is_in_lattice else 0.4) else []
     loads = [random_event(rng, cage, size, end) for _ in range(rng.integers(4))]
-    quadrature = 8 if rng.random() < 0.3 else 1
+    quadrature = 8 if rng.random() < 0.3 and not is_in_lattice else 1
     damping = 10.0 ** rng.uniform(-5, -2) if rng.random() < 0.3 else 0.0
     body = sim.SoftBody(
         cage,
@@ -180,9 +202,13 @@ def away(x, pin, centre) -> float:
     return float(np.abs(offset).max())
 
 
-def run_scene(seed: int, integrator: str = sim.SolverSettings().integrator) -> Outcome:
+def run_scene(
+    seed: int,
+    integrator: str = sim.SolverSettings().integrator,
+    is_in_lattice: bool = False,
+) -> Outcome:
     """Simulate the scene of a seed until it had time to settle."""
-    body, gravity, dt, end, text = random_scene(seed)
+    body, gravity, dt, end, text = random_scene(seed, is_in_lattice)
     began = time.perf_counter()
     state = OneBody(body, dt, sim.SolverSettings(integrator=integrator), gravity=gravity)
     speed = np.sqrt((state.v**2).sum(axis=1)).max()
@@ -224,11 +250,15 @@ def summary(outcomes) -> dict[str, float]:
 
 
 def run_scenes(
-    seeds, processes: int = 2, integrator: str = sim.SolverSettings().integrator
+    seeds,
+    processes: int = 2,
+    integrator: str = sim.SolverSettings().integrator,
+    is_in_lattice: bool = False,
 ) -> Iterator[Outcome]:
     """Outcomes of many seeds, several at a time."""
+    run = partial(run_scene, integrator=integrator, is_in_lattice=is_in_lattice)
     with ProcessPoolExecutor(processes) as pool:
-        yield from pool.map(partial(run_scene, integrator=integrator), seeds, chunksize=4)
+        yield from pool.map(run, seeds, chunksize=4)
 
 
 def main():
@@ -236,9 +266,11 @@ def main():
     parser.add_argument("count", type=int)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--integrator", default=sim.SolverSettings().integrator)
+    parser.add_argument("--lattices", action="store_true")
+    parser.add_argument("--processes", type=int, default=2)
     arguments = parser.parse_args()
     outcomes, seeds = [], range(arguments.first, arguments.first + arguments.count)
-    for outcome in run_scenes(seeds, integrator=arguments.integrator):
+    for outcome in run_scenes(seeds, arguments.processes, arguments.integrator, arguments.lattices):
         outcomes.append(outcome)
         if outcome.error or not outcome.is_bounded or (outcome.inverted and not outcome.is_pinned):
             print(

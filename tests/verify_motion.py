@@ -200,10 +200,8 @@ def verify_sags(files, out):
 
 def sized(asset, size, preset):
     """A body with its preset's stiffness, grown by a factor, and what was found out about it."""
-    nodes, vertices = size * asset.cage_nodes, size * asset.surface_vertices
-    centres = None if asset.cage_centre is None else size * asset.cage_centre
-    grown = replace(asset, cage_nodes=nodes, surface_vertices=vertices, cage_centre=centres)
-    height = float(np.ptp(vertices[:, 2]))
+    grown = asset.stretched(size * np.eye(3))
+    height = float(np.ptp(grown.surface_vertices[:, 2]))
     body = sim.SoftBody(grown, preset_material(PRESETS[preset], height, GRAVITY)[0], friction=0.0)
     found = sagging(body, PRESETS[preset].sag)
     return replace(body, material=found.material), found

@@ -20,7 +20,7 @@ from jellycage.toolkit.cage.voxels import Grid, grid_around, surface_in_grid, wi
 from jellycage.toolkit.collision.clip import CutError, clip
 from jellycage.toolkit.collision.patches import lay_out
 from jellycage.toolkit.collision.surface import CollisionSurface
-from jellycage.toolkit.embedding.embedding import EMPTY, Embedding, embed
+from jellycage.toolkit.embedding.embedding import Embedding, embed, gathered
 from jellycage.toolkit.embedding.smooth_embedding import METHODS, with_smooth_embedding
 from jellycage.toolkit.errors import SettingsError
 from jellycage.toolkit.mesh.mesh import TriMesh, as_mesh
@@ -227,6 +227,7 @@ def _tet_asset(mesh, solid, grid, elements, nodes, embedding: Embedding, setting
         piece=elements.piece,
         fill=embedding.fill,
         centre=grid.to_metres(embedding.centre),
+        spread=embedding.spread * grid.cell_size**2,
         face=embedding.face,
         face_element=embedding.face_element,
     )
@@ -237,14 +238,8 @@ def _hex_asset(mesh, solid, grid, surface, elements, hexes: Hexes, embedding, se
     at = surface.points - hexes.nodes[hexes.hexes[element, 0]]
     weights = np.prod(np.where(CUBE_CORNERS == 1, at[:, None], 1.0 - at[:, None]), axis=2)
     volume = embedding.fill * tet_volumes(elements.nodes, elements.tets)
-    fill = np.bincount(hexes.of_element, volume, minlength=len(hexes.hexes))
-    moment = [
-        np.bincount(hexes.of_element, volume * column, minlength=len(hexes.hexes))
-        for column in embedding.centre.T
-    ]
     middle = hexes.nodes[hexes.hexes].mean(axis=1)
-    is_empty = (fill < EMPTY)[:, None]
-    centre = np.where(is_empty, middle, np.stack(moment, axis=1) / np.maximum(fill, EMPTY)[:, None])
+    fill, centre, spread = gathered(embedding, volume, hexes.of_element, middle)
     return _asset(
         mesh,
         solid,
@@ -258,6 +253,7 @@ def _hex_asset(mesh, solid, grid, surface, elements, hexes: Hexes, embedding, se
         piece=hexes.piece,
         fill=fill.clip(0.0, 1.0),
         centre=grid.to_metres(centre),
+        spread=spread * grid.cell_size**2,
         face=embedding.face,
         face_element=hexes.of_element[embedding.face_element],
     )
@@ -300,6 +296,7 @@ def _asset(
     piece,
     fill,
     centre,
+    spread,
     face,
     face_element,
     **cage,
@@ -328,6 +325,7 @@ def _asset(
         element_piece=piece,
         cage_fill=fill,
         cage_centre=centre,
+        cage_spread=spread,
         piece_start=start,
         piece_triangles=triangles,
         polygon_start=polygons[0],

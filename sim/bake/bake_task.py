@@ -222,7 +222,7 @@ class Outcome:
             "joint_gap_max": greatest["joint_gap"] if has_rigid else None,
             "rod_length_error_max": greatest["rod_length_error"] if has_rigid else None,
             "solver": _solver(shot),
-            "elements": sum(len(body.elements.corners) for body in shot.scene.bodies),
+            "elements": sum(len(body.asset.elements) for body in shot.scene.bodies),
             "rigid_bodies": shot.rigid_rows[-1].stop if shot.rigid_rows else 0,
             **shot.stiffness,
             "warnings": _warnings(shot, result),

@@ -100,5 +100,5 @@ def solid_volume(body: SoftBody, x) -> float:
     """Volume of the solid in a cage with node positions x (n, 3) [m^3]."""
     e = body.elements
     points = len(e.volumes) // len(e.corners)
-    fill = np.repeat(body.asset.cage_fill, points)
+    fill = np.repeat(e.fill, points)
     return float((fill * e.volumes * determinants(body, x)).sum())

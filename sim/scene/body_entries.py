@@ -181,6 +181,11 @@ class BodyEntry:
         None,
         example=False,
     )
+    coarsening: bool = key(
+        Flag(),
+        "Whether the tets of a cube are one element that bends as the solid in it; false: each on its own, too stiff.",
+        True,
+    )
     quadrature: int = key(Choice((1, 8)), "Quadrature points of a hex; tets have one.", 1)
     rotation_method: str = key(
         Choice(tuple(ROTATIONS)),

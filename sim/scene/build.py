@@ -155,6 +155,7 @@ def _body(scene: SceneFile, entry: BodyEntry, clock: Clock, collision, report):
         friction=entry.friction,
         restitution=entry.restitution,
         quadrature=entry.quadrature,
+        coarsening=entry.coarsening,
         rotation_method=entry.rotation_method,
     )
     sag = None

@@ -39,12 +39,7 @@ def caged(
         if len(source) <= asset.source_vertex.max(initial=-1):
             source = np.full((int(asset.source_vertex.max()) + 1, 3), np.nan)
         source[asset.source_vertex] = asset.surface_vertices
-        stretched = replace(
-            asset,
-            cage_nodes=asset.cage_nodes @ stretch,
-            cage_centre=None if asset.cage_centre is None else asset.cage_centre @ stretch,
-            surface_vertices=asset.surface_vertices @ stretch,
-        )
+        stretched = asset.stretched(stretch)
         return Selections(entry, stretched, source, {}), size_notes(stretched.surface_vertices)
     mesh = read_mesh(entry.mesh, scale=metres_per_unit(entry.units))
     stretched = replace(mesh, vertices=mesh.vertices @ stretch)

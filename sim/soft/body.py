@@ -12,8 +12,11 @@ from jellycage.sim.errors import SettingsError
 from jellycage.sim.materials.elastic import Elastic
 from jellycage.sim.rotations import ROTATIONS
 from jellycage.sim.soft.cage import Cage
-from jellycage.sim.soft.elements import Elements, elements_of
+from jellycage.sim.soft.cells import cells_of, knows_solid, mass_shares
+from jellycage.sim.soft.elements import Elements, elements_of, with_trace
+from jellycage.sim.soft.enhancement import enhancement
 from jellycage.sim.soft.gradient_kernels import ElementBatch
+from jellycage.sim.soft.hourglass import hourglass_forms, tethers
 from jellycage.sim.soft.hourglass_kernels import Hourglass
 from jellycage.sim.soft.loads import Force, Impulse, PositionChange, VelocityChange
 from jellycage.sim.soft.matrix_pattern import MatrixPattern, matrix_pattern
@@ -23,7 +26,7 @@ from jellycage.toolkit.asset.asset import Asset
 from jellycage.toolkit.cage.outer_faces import outer_faces
 
 LEAST_FILL = 0.05  # an element with less solid than this would be too light to be stable
-LEAST_STIFF_FILL = 0.2  # and one with less than this so soft that its neighbours turn it inside out
+LEAST_STIFF_FILL = 0.2  # alone, one with less is so soft that its neighbours turn it inside out
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +61,8 @@ class SoftBody:
     """How co-rotated elements find their rotation, and come back from inversion: a name in `rotations.ROTATIONS`."""
     quadrature: int = 1
     """Quadrature points per hex: 1 with hourglass control, or 8. Tets have one."""
+    coarsening: bool = True
+    """Whether the tets of a cube of the cage are one element, which bends as the solid in it; else each is its own."""
 
     def __post_init__(self):
         object.__setattr__(self, "pins", tuple(self.pins))
@@ -103,23 +108,42 @@ class SoftBody:
     @cached_property
     def elements(self) -> Elements:
         """Quadrature of the cage."""
+        asset = self.asset
+        if self.is_coarsened and asset.cage_tets is not None:
+            return cells_of(asset)
+        fill = asset.cage_fill
         return elements_of(
-            self.asset.cage_nodes,
-            self.asset.elements,
+            asset.cage_nodes,
+            asset.elements,
             quadrature=self.quadrature,
-            centres=self.asset.cage_centre,
+            fill=fill if self.is_coarsened else np.maximum(fill, LEAST_STIFF_FILL),
+            centres=asset.cage_centre,
+            spread=asset.cage_spread if self.is_coarsened else None,
         )
 
+    @property
+    def is_coarsened(self) -> bool:
+        """Whether its elements know what they are filled with, and how it bends."""
+        return self.coarsening and self.quadrature == 1 and knows_solid(self.asset)
+
     @cached_property
-    def solid_share(self) -> NDArray[np.float64]:
-        """Share of each element that resists deformation, shape (e,)."""
-        return frozen(np.maximum(self.asset.cage_fill, LEAST_STIFF_FILL))
+    def young_modulus(self) -> NDArray[np.float64]:
+        """Of each element [Pa], shape (e,)."""
+        return self._of_elements(self.material.young_modulus)
+
+    def _of_elements(self, values):
+        """What the material says of all elements of the cage, or of each, for each element."""
+        count = len(self.asset.elements)
+        values = np.broadcast_to(values, (count, *np.shape(values)[1:]))
+        if self.elements.source is None:
+            return frozen(np.array(values))
+        return frozen(self.elements.gathered(values, np.maximum(self.asset.cage_fill, LEAST_FILL)))
 
     @cached_property
     def solid_volumes(self) -> NDArray[np.float64]:
         """Solid that each quadrature point stands for [m^3], shape (q,): energy is that of the solid alone."""
         points = len(self.elements.volumes) // len(self.elements.corners)
-        return frozen(self.elements.volumes * np.repeat(self.solid_share, points))
+        return frozen(self.elements.volumes * np.repeat(self.elements.fill, points))
 
     @property
     def corner_count(self) -> int:
@@ -136,12 +160,27 @@ class SoftBody:
             corners=e.corners,
             slots=self.pattern.slots,
             law=frozen(np.full(count, self.material.law, np.int8)),
-            parameters=frozen(self.material.parameter_rows(count)),
+            parameters=self._of_elements(self.material.parameter_rows(len(self.asset.elements))),
             rotation_method=frozen(np.full(count, method, np.int8)),
             element=frozen(np.repeat(np.arange(count, dtype=np.int32), points)),
             gradients=e.gradients,
             volumes=self.solid_volumes,
+            **self._enhancement(),
         )
+
+    def _enhancement(self):
+        """What elements of eight corners have beyond their gradients, by the names of an `ElementBatch`."""
+        e, count = self.elements, len(self.elements.volumes) if self.corner_count == 8 else 0
+        modes, rows = np.zeros((count, 4, 8)), np.zeros((count, 6, 12))
+        if len(e.hourglass_modes):
+            modes = e.hourglass_modes
+            rows = enhancement(e, self._of_elements(self.material.poisson_ratio))
+        is_enhanced = rows.any(axis=(1, 2))
+        return {
+            "modes": frozen(modes),
+            "enhancement": frozen(rows),
+            "is_enhanced": frozen(is_enhanced),
+        }
 
     @cached_property
     def hourglass(self) -> Hourglass | None:
@@ -149,42 +188,41 @@ class SoftBody:
         e = self.elements
         if not len(e.hourglass_modes):
             return None
-        scale, rest = self.hourglass_stiffness
+        scale, form = hourglass_forms(e, self._of_elements(self.material.poisson_ratio))
+        spans, tether = tethers(e)
+        young = self.young_modulus * self.elements.fill
         return Hourglass(
             corners=e.corners,
             slots=self.pattern.slots,
             gradients=e.gradients,
             modes=e.hourglass_modes,
-            scale=scale,
-            rest=rest,
-        )
-
-    @cached_property
-    def hourglass_stiffness(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """k_i and A_i of the hourglass modes [N/m], see `elements`, shapes (e, 4) and (e, 4, 6), or with no rows."""
-        young = self.material.young_modulus * self.solid_share
-        arrays = self.elements.hourglass_scale, self.elements.hourglass_rest
-        return tuple(
-            frozen(array * young[: len(array)].reshape(-1, *(1,) * (array.ndim - 1)))
-            for array in arrays
+            scale=frozen(young * scale),
+            form=frozen(young[:, None, None] * form),
+            spans=frozen(spans),
+            tether=frozen(self.young_modulus * tether),
         )
 
     @cached_property
     def mass(self) -> NDArray[np.float64]:
-        """Lumped mass of each node [kg], shape (n,): every element shares its solid part out evenly."""
-        corners = self.elements.corners
-        solid = self.elements.element_volumes * np.maximum(self.asset.cage_fill, LEAST_FILL)
-        share = solid * self.material.density / corners.shape[1]
-        weights = np.repeat(share, corners.shape[1])
-        return frozen(np.bincount(corners.ravel(), weights, len(self.elements.nodes)))
+        """Lumped mass of each node [kg], shape (n,): what each element of the cage shares out of its solid part."""
+        asset, corners = self.asset, self.asset.elements
+        volumes = elements_of(asset.cage_nodes, corners).volumes
+        if self.is_coarsened:
+            solid, shares = volumes * with_trace(asset.cage_fill), mass_shares(asset)
+            solid *= volumes @ asset.cage_fill / solid.sum()
+        else:
+            solid = volumes * np.maximum(asset.cage_fill, LEAST_FILL)
+            shares = np.full(corners.shape, 1.0 / corners.shape[1])
+        solid = solid * self.material.density
+        weights = (solid[:, None] * shares).ravel()
+        return frozen(np.bincount(corners.ravel(), weights, len(asset.cage_nodes)))
 
     @cached_property
     def stiffness_scale(self) -> NDArray[np.float64]:
         """About what each node is held with by its neighbours [N/m], shape (n,): sum of E |grad N|^2 V."""
         e = self.elements
         points = len(e.volumes) // len(e.corners)
-        young = np.broadcast_to(self.material.young_modulus, len(e.corners))
-        scale = np.repeat(young, points) * self.solid_volumes
+        scale = np.repeat(self.young_modulus, points) * self.solid_volumes
         share = scale[:, None] * (e.gradients * e.gradients).sum(axis=2)
         corners = np.repeat(e.corners, points, axis=0)
         return frozen(np.bincount(corners.ravel(), share.ravel(), len(e.nodes)))
@@ -211,7 +249,7 @@ class SoftBody:
     @cached_property
     def exposed_area(self) -> NDArray[np.float64]:
         """Area that each node turns to a wind from anywhere [m^2], shape (n,): a quarter of its outer surface."""
-        return frozen(_outer_area(self.elements) / 4.0)
+        return frozen(_outer_area(self.asset.cage_nodes, self.asset.elements) / 4.0)
 
     @cached_property
     def size(self) -> float:
@@ -227,9 +265,10 @@ class SoftBody:
     @cached_property
     def wave_speed(self) -> float:
         """c = sqrt(E / rho) of waves in it, on average [m/s]."""
-        young = np.broadcast_to(self.material.young_modulus, len(self.solid_share))
-        points = len(self.solid_volumes) // len(young)
-        return float(np.sqrt(np.repeat(young, points) @ self.solid_volumes / self.mass.sum()))
+        points = len(self.solid_volumes) // len(self.elements.fill)
+        return float(
+            np.sqrt(np.repeat(self.young_modulus, points) @ self.solid_volumes / self.mass.sum())
+        )
 
     def start_positions(self) -> NDArray[np.float64]:
         """Node positions at the start [m], shape (n, 3)."""
@@ -249,15 +288,14 @@ class SoftBody:
         return np.einsum("va,vai->vi", self.asset.embed_weights, np.asarray(x)[corners])
 
 
-def _outer_area(elements: Elements) -> NDArray[np.float64]:
+def _outer_area(nodes, corners) -> NDArray[np.float64]:
     """Area of the faces that belong to one element only, shared out to their nodes, shape (n,)."""
-    is_tet = elements.corners.shape[1] == 4
-    outer = outer_faces(*((elements.corners, None) if is_tet else (None, elements.corners)))
-    x = elements.nodes[outer]
+    outer = outer_faces(*((corners, None) if corners.shape[1] == 4 else (None, corners)))
+    x = nodes[outer]
     if outer.shape[1] == 4:
         normal = np.cross(x[:, 2] - x[:, 0], x[:, 3] - x[:, 1])
     else:
         normal = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
     area = 0.5 * np.sqrt((normal * normal).sum(axis=1))
     weights = np.repeat(area / outer.shape[1], outer.shape[1])
-    return np.bincount(outer.ravel(), weights, len(elements.nodes))
+    return np.bincount(outer.ravel(), weights, len(nodes))

@@ -43,3 +43,8 @@ class Cage:
     def cage_centre(self) -> None:
         """None: the solid is in the middle of every element."""
         return None
+
+    @property
+    def cage_spread(self) -> None:
+        """None: the solid fills every element."""
+        return None

@@ -3,20 +3,11 @@
 Linear tets have one quadrature point. Trilinear hexes have eight, or one with hourglass control: Belytschko, Bindeman
 1993, doi:10.1016/0045-7825(93)90124-G, and thesis on constraint-based soft bodies, sec. 4.3.
 
-One-point hexes do not feel the four hourglass modes gamma_i of eq. (4.33). Their energy, after eq. (4.34), is here
-
-    1/2 sum_i ( k_i |q_i|^2 + (F^T q_i) . A_i (F^T q_i) ),   q_i = sum_a gamma_ia x_a.
-
-It is objective as it stands, without a co-rotated frame: q_i turns with the body as F does, and vanishes where x is
-affine. Its default stiffness is that of pure bending, from the material alone. A cuboid of edges h bent about one axis
-moves by q (2X/hx)(2Y/hy) along x; its strain energy is E/2 V q^2 (4/hx^2)/3, free of the shear that locks fully
-integrated hexes. So along an axis d of the pattern k_id = (4/3) E V / h_d^2, across its two axes the mean of theirs,
-and a third of that for the pattern of all three axes. k_i is the smallest of the three and A_i the rest, none for
-cubes.
+One-point hexes do not feel the four hourglass modes gamma_i of eq. (4.33); `hourglass` says what those cost.
 
 Where solid fills only part of a hex, its point is the centre of the solid, so that a layer bends with the lever arm it
-has. What the point does not feel is then the spread of the solid about it: a layer with its centre at xi along its
-normal is 1 - |xi| thick, and k is less by the square of that.
+has; or rather lies OUTWARD of it. The corners cannot show second derivatives along one axis: that part of bending is
+measured as in the middle of the hex, wherever the solid is.
 
 Limitations: one-point hexes use the gradient at their centre, which passes the patch test for parallelepipeds only.
 """
@@ -30,7 +21,8 @@ from jellycage.sim.errors import SettingsError
 from jellycage.toolkit.arrays import frozen
 from jellycage.toolkit.cage.element_tables import CUBE_CORNERS
 
-LEAST_SPREAD = 0.2  # thinner layers keep some control of their modes
+OUTWARD = 1.1  # times as far from the middle as the solid: of 1.0 to 1.2, where turned bars bend and stretch best
+TRACE = 0.001  # of the void in an element, taken for solid too
 HOURGLASS_SIGNS = 2.0 * CUBE_CORNERS - 1.0
 """Corner coordinates in [-1, 1]^3, shape (8, 3)."""
 
@@ -47,12 +39,27 @@ class Elements:
     """Rest gradients of the shape functions [1/m], shape (q, 4 or 8, 3); the points of an element are consecutive."""
     volumes: NDArray[np.float64]
     """Rest volume that each quadrature point stands for [m^3], shape (q,)."""
+    fill: NDArray[np.float64]
+    """Share of each element that is solid, shape (e,)."""
     hourglass_modes: NDArray[np.float64]
-    """gamma_i of every element, shape (e, 4, 8); (0, 4, 8) where no control is needed."""
-    hourglass_scale: NDArray[np.float64]
-    """k_i for a Young modulus of 1 Pa [m], shape (e, 4) or (0, 4)."""
-    hourglass_rest: NDArray[np.float64]
-    """A_i for a Young modulus of 1 Pa as (00, 11, 22, 01, 02, 12) [m], shape (e, 4, 6), or (0, 4, 6) for cubes."""
+    """gamma_i of every element, about its point, shape (e, 4, 8); (0, 4, 8) where no control is needed."""
+    hourglass_axes: NDArray[np.float64]
+    """Gradients of the coordinates in [-1, 1]^3 of every such element [1/m], shape (e, 3, 3) or (0, 3, 3)."""
+    hourglass_spread: NDArray[np.float64]
+    """Mean square of the solid's distances from its point in these coordinates, shape (e, 3, 3) or (0, 3, 3)."""
+    hourglass_at: NDArray[np.float64]
+    """Where the centre of the solid is in these coordinates, shape (e, 3) or (0, 3)."""
+    source: NDArray[np.int64] | None = None
+    """Element that each element of the cage is a part of; None: they are the same."""
+
+    def gathered(self, values, volumes) -> NDArray[np.float64]:
+        """Values (s, ...) of the elements of the cage as means over those of each element here, by volumes (s,)."""
+        if self.source is None:
+            return values
+        total = np.zeros((len(self.corners), *values.shape[1:]))
+        np.add.at(total, self.source, volumes.reshape(-1, *(1,) * (values.ndim - 1)) * values)
+        whole = np.bincount(self.source, volumes, len(total))
+        return total / whole.reshape(-1, *(1,) * (values.ndim - 1))
 
     @property
     def element_volumes(self) -> NDArray[np.float64]:
@@ -60,21 +67,27 @@ class Elements:
         return self.volumes.reshape(len(self.corners), -1).sum(axis=1)
 
 
-def elements_of(nodes, corners, *, quadrature: int = 1, centres=None) -> Elements:
+def elements_of(
+    nodes, corners, *, quadrature: int = 1, fill=None, centres=None, spread=None
+) -> Elements:
     """Quadrature of tets (corners (e, 4)) or hexes ((e, 8), `quadrature` 1 with hourglass control, or 8).
 
-    centres: centre of the solid in each element [m], shape (e, 3), or None for the middles. One-point hexes measure
-    strain there.
+    fill: share of each element that is solid, shape (e,); None: all. centres: centre of the solid in each element [m],
+    shape (e, 3), or None for the middles; one-point hexes measure strain there. spread: mean square of its distances
+    from there, (00, 11, 22, 01, 02, 12) [m^2], shape (e, 6), or None for that of whole elements.
     """
     nodes = frozen(np.asarray(nodes, np.float64))
     corners = frozen(np.asarray(corners, np.int32))
     if corners.shape[1] == 4:
-        gradients, volumes = _tet_quadrature(nodes[corners])
+        gradients, volumes = tet_quadrature(nodes[corners])
     elif quadrature == 8:
         gradients, volumes = _hex_quadrature(nodes[corners], HOURGLASS_SIGNS[None] / np.sqrt(3.0))
     elif quadrature == 1:
-        at = _hex_coordinates(nodes[corners], centres)
-        gradients, volumes = _hex_quadrature(nodes[corners], at[:, None])
+        if spread is not None:
+            fill, centres, spread = traced(nodes[corners], fill, centres, full_matrix(spread))
+        at = hex_coordinates(nodes[corners], centres)
+        where = at if spread is None else OUTWARD * at
+        gradients, volumes = _hex_quadrature(nodes[corners], where[:, None])
     else:
         raise SettingsError(f"quadrature: expected 1 or 8 points per hex, got {quadrature}")
     if not len(corners):
@@ -86,14 +99,43 @@ def elements_of(nodes, corners, *, quadrature: int = 1, centres=None) -> Element
             f"elements: element {bad[0] // points} has no positive rest volume; "
             "build the cage again or reorder its corners"
         )
-    hourglass = np.zeros((0, 4, 8)), np.zeros((0, 4)), np.zeros((0, 4, 6))
+    fill = np.ones(len(corners)) if fill is None else fill
+    hourglass = [np.zeros((0, *shape)) for shape in ((4, 8), (3, 3), (3, 3), (3,))]
     if corners.shape[1] == 8 and quadrature == 1:
-        hourglass = _hourglass(nodes[corners], gradients, volumes, at)
-    arrays = (frozen(array) for array in (gradients, volumes, *hourglass))
+        hourglass = _hourglass(nodes[corners], gradients, at, spread)
+    arrays = (frozen(array) for array in (gradients, volumes, fill, *hourglass))
     return Elements(nodes, corners, *arrays)
 
 
-def _tet_quadrature(x):
+def traced(x, fill, centres, spread):
+    """(fill, centres, spread) of the solid in elements x (e, 4 or 8, 3), with a trace of solid in their void too.
+
+    centres [m] (e, 3), spread [m^2] (e, 3, 3). A corner that only reaches into an element with next to no solid, far
+    away from it, would have nothing that holds it.
+    """
+    middle = x.mean(axis=1)
+    away = x - middle[:, None]
+    whole = np.einsum("eai,eaj->eij", away, away) / (20.0 if x.shape[1] == 4 else 24.0)
+    total = with_trace(fill)
+    share = (fill / total)[:, None]
+    offset = centres - middle
+    centre = share * offset
+    square = spread + offset[:, :, None] * offset[:, None, :]
+    square = share[:, :, None] * square + (1.0 - share[:, :, None]) * whole
+    return total, middle + centre, square - centre[:, :, None] * centre[:, None, :]
+
+
+def with_trace(fill):
+    """Share of elements that is solid, with a trace of it in their void too, shape (e,)."""
+    return np.asarray(fill) + TRACE * (1.0 - np.asarray(fill))
+
+
+def full_matrix(six):
+    """Symmetric matrices (e, 3, 3) of (00, 11, 22, 01, 02, 12), shape (e, 6)."""
+    return six[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(-1, 3, 3)
+
+
+def tet_quadrature(x):
     edges = np.moveaxis(x[:, 1:] - x[:, :1], 1, 2)
     volumes = np.linalg.det(edges) / 6.0
     flat = ~(volumes > 0.0)
@@ -102,7 +144,7 @@ def _tet_quadrature(x):
     return gradients, volumes
 
 
-def _hex_coordinates(x, points):
+def hex_coordinates(x, points):
     """Where points (e, 3) lie in parallelepipeds x (e, 8, 3) taken as the cube [-1, 1]^3; None: in the middle."""
     if points is None:
         return np.zeros((len(x), 3))
@@ -129,27 +171,23 @@ def _shape_gradients(xi):
     return HOURGLASS_SIGNS * others / 8.0
 
 
-def _hourglass(x, gradients, volumes, at):
-    """Modes gamma_i (eq. 4.33), k_i and A_i of every one-point hex with its point `at` (e, 3) in [-1, 1]^3."""
+def mode_slopes(axes, at):
+    """What the gradient of each mode is OUTWARD of the point it is about, (e, 4, 3), with that at (e, 3) in the hex."""
+    s, t, u = (OUTWARD - 1.0) * at.T
+    none = np.zeros_like(s)
+    rows = ((none, u, t), (u, none, s), (t, s, none), (t * u, u * s, s * t))
+    return np.einsum("kde,edi->eki", np.array(rows), axes)
+
+
+def _hourglass(x, gradients, at, spread):
+    """Modes gamma_i (eq. 4.33) about points `at`, gradients of the coordinates and spread of every one-point hex."""
     s, t, u = HOURGLASS_SIGNS.T
     patterns = np.stack([t * u, u * s, s * t, s * t * u])  # (4, 8)
     moments = np.einsum("ia,eaj->eij", patterns, x)
     modes = (patterns - np.einsum("eij,eaj->eia", moments, gradients)) / 8.0
-    edges = np.einsum("eai,ad->eid", x, HOURGLASS_SIGNS) / 4.0  # column d: mean edge along axis d
-    length = np.sqrt((edges * edges).sum(axis=1))
-    spread = np.maximum(1.0 - np.abs(at), LEAST_SPREAD) ** 2
-    stiffness = np.empty((len(x), 4, 3))
-    for i in range(3):
-        d, f = (d for d in range(3) if d != i)  # the axes of pattern i
-        stiffness[:, i, d] = length[:, d] ** -2 * spread[:, f]
-        stiffness[:, i, f] = length[:, f] ** -2 * spread[:, d]
-        stiffness[:, i, i] = stiffness[:, i, [d, f]].mean(axis=1)
-    stiffness[:, 3] = length**-2 * spread.prod(axis=1, keepdims=True) ** (1 / 3) / 3.0
-    stiffness *= 4.0 / 3.0 * volumes[:, None, None]
-    smallest = stiffness.min(axis=2)
-    axes = edges / length[:, None, :]
-    rest = np.einsum("eid,ead,ebd->eiab", stiffness - smallest[:, :, None], axes, axes)
-    rest = rest[:, :, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-    if np.abs(rest).max() <= 1e-9 * stiffness.max():
-        rest = rest[:0]
-    return modes, smallest, rest
+    # About the point: of all three coordinates, the product of two has the third one's share.
+    modes[:, :3] += at[:, :, None] * modes[:, 3:]
+    axes = np.linalg.inv(np.einsum("eai,ad->eid", x, HOURGLASS_SIGNS) / 8.0)
+    if spread is None:  # whole elements, wherever their point is
+        return modes, axes, np.broadcast_to(np.eye(3) / 3.0, axes.shape), np.zeros_like(at)
+    return modes, axes, axes @ spread @ axes.transpose(0, 2, 1), at

@@ -32,6 +32,12 @@ class ElementBatch(NamedTuple):
     """Rest gradients of the shape functions [1/m], shape (q, a, 3)."""
     volumes: np.ndarray
     """Solid that each point stands for [m^3], shape (q,)."""
+    modes: np.ndarray
+    """Hourglass modes gamma_i of one-point hexes, shape (q, 4, 8); of tets (0, 4, 8)."""
+    enhancement: np.ndarray
+    """L of them, see `enhancement_kernels`, shape (q, 6, 12) or (0, 6, 12)."""
+    is_enhanced: np.ndarray
+    """Whether each point has any of it, shape (q,) or (0,)."""
 
 
 class QuadraturePoints(NamedTuple):

@@ -63,8 +63,6 @@ class System:
         if not found:
             return NO_HOURGLASS
         parts = [self._shifted(number, hourglass) for number, hourglass in found]
-        if any(len(part.rest) for part in parts):
-            parts = [part._replace(rest=_padded_rest(part)) for part in parts]
         return Hourglass(*(frozen(np.concatenate(arrays)) for arrays in zip(*parts, strict=True)))
 
     @cached_property
@@ -107,7 +105,7 @@ class System:
         for body in self.members:
             moduli = body.batch.parameters[:, :2].sum(axis=1)
             total += 1e-15 * float(
-                (moduli * body.solid_share * body.elements.element_volumes).sum()
+                (moduli * body.elements.fill * body.elements.element_volumes).sum()
             )
         return total
 
@@ -164,15 +162,13 @@ def _starts(counts) -> NDArray[np.int64]:
     return np.append(0, np.cumsum([*counts], dtype=np.int64))
 
 
-def _padded_rest(part: Hourglass) -> NDArray[np.float64]:
-    return part.rest if len(part.rest) else np.zeros((len(part.modes), 4, 6))
-
-
 NO_HOURGLASS = Hourglass(
     corners=frozen(np.zeros((0, 8), np.int32)),
     slots=frozen(np.zeros((0, 8, 8), np.int64)),
     gradients=frozen(np.zeros((0, 8, 3))),
     modes=frozen(np.zeros((0, 4, 8))),
-    scale=frozen(np.zeros((0, 4))),
-    rest=frozen(np.zeros((0, 4, 6))),
+    scale=frozen(np.zeros(0)),
+    form=frozen(np.zeros((0, 12, 12))),
+    spans=frozen(np.zeros((0, 8))),
+    tether=frozen(np.zeros(0)),
 )

@@ -448,6 +448,7 @@ def weightless():
     pushed, alone = add_cube("Pushed", (0.0, 0.0, 0.0)), add_cube("Alone", (0.0, 20.0, 0.0))
     bpy.ops.mesh.primitive_cube_add(location=(-3.0, 0.0, 0.0))
     ram = bpy.context.active_object
+    ram.scale = (1.0, 2.0, 2.0)  # so wide that the cube's corners do not slip round its edges
     assert bpy.ops.jellycage.set_collider(shape="BOX") == {"FINISHED"}
     keyframes(ram, "location", {1: (-3.0, 0.0, 0.0), 12: (-0.5, 0.0, 0.0)})
     bpy.ops.mesh.primitive_cube_add(location=(0.0, -20.0, 0.0))
@@ -485,7 +486,7 @@ def a_mirrored_collider_turns_as_smoothly_as_it_is_animated():
 def an_animated_collider_pushes():
     pushed, _ = weightless()
     assert simulated(pushed, 12)[:, 0].mean() > 0.2
-    assert simulated(pushed, 12)[:, 0].min() > 0.4, "the ram went in"
+    assert simulated(pushed, 12)[:, 0].min() > 0.48, "the ram went in"
     assert_true(pushed)
 
 

@@ -4,7 +4,7 @@ What the toolkit makes and everything later reads. It is kept in one file by `as
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ ARRAYS = {
     "element_piece": (np.int32, 0),
     "cage_fill": (np.float64, 0),
     "cage_centre": (np.float64, 3),
+    "cage_spread": (np.float64, 6),
     "piece_start": (np.int32, 0),
     "piece_triangles": (np.int32, 0),
     "polygon_start": (np.int32, 0),
@@ -44,6 +45,7 @@ OPTIONAL = {
     "cage_tets",
     "cage_hexes",
     "cage_centre",
+    "cage_spread",
     "smooth_start",
     "smooth_nodes",
     "smooth_weights",
@@ -84,6 +86,8 @@ class Asset:
     """Node indices, shape (e, 4), every rest volume positive."""
     cage_centre: NDArray[np.float64] | None = None
     """Centre of the solid in each element [m], shape (e, 3); None: the middle of the element."""
+    cage_spread: NDArray[np.float64] | None = None
+    """Mean square of the solid's distances from that centre, (00, 11, 22, 01, 02, 12) [m^2], shape (e, 6), or None."""
     cage_hexes: NDArray[np.int32] | None = None
     """Node indices, shape (e, 8), in the corner order of VTK."""
     smooth_start: NDArray[np.int32] | None = None
@@ -128,6 +132,19 @@ class Asset:
         """Node indices of the elements of either kind, shape (e, 4) or (e, 8)."""
         return self.cage_tets if self.cage_tets is not None else self.cage_hexes
 
+    def stretched(self, matrix) -> "Asset":
+        """The same with every position x as x @ matrix, shape (3, 3)."""
+        matrix = np.asarray(matrix, np.float64)
+        moved = {"cage_nodes": self.cage_nodes, "surface_vertices": self.surface_vertices}
+        if self.cage_centre is not None:
+            moved["cage_centre"] = self.cage_centre
+        moved = {name: array @ matrix for name, array in moved.items()}
+        if self.cage_spread is not None:
+            square = self.cage_spread[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(-1, 3, 3)
+            square = matrix.T @ square @ matrix
+            moved["cage_spread"] = square[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+        return replace(self, **moved)
+
 
 def _normalised(value, name: str, dtype, columns: int | None) -> NDArray:
     result = np.asarray(value)
@@ -171,8 +188,9 @@ def _check_cage(asset: Asset) -> None:
     _check_range(asset.elements, len(asset.cage_nodes), f"cage_{asset.element}s")
     for name in ("element_cell", "element_piece", "cage_fill"):
         _check_length(asset, name, element_count)
-    if asset.cage_centre is not None:
-        _check_length(asset, "cage_centre", element_count)
+    for name in ("cage_centre", "cage_spread"):
+        if getattr(asset, name) is not None:
+            _check_length(asset, name, element_count)
     _check_length(asset, "piece_start", element_count + 1)
     _check_rows(asset.piece_start, len(asset.piece_triangles), "piece_start")
     _check_range(asset.piece_triangles, len(asset.surface_faces), "piece_triangles")

@@ -45,13 +45,13 @@ def hexes_of(elements: LatticeElements, shape, *, split=True) -> Hexes:
     number[order] = np.arange(len(order))
     of_element, cell = number[of_element], cube[first][order]
 
-    at = _places(cube, shape)
+    at = places(cube, shape)
     # With a margin the steps to the neighbours differ along x, y and z, also in a grid of one cell across.
     room = np.asarray(shape) + 2
     padded = (at[:, 2] * room[1] + at[:, 1]) * room[0] + at[:, 0]
     corner_parent = np.arange(8 * len(cell))
     join_hex_corners(of_element, padded, elements.glue, room, CUBE_CORNERS, corner_parent)
-    corners = (_places(cell, shape)[:, None] + CUBE_CORNERS).reshape(-1, 3)
+    corners = (places(cell, shape)[:, None] + CUBE_CORNERS).reshape(-1, 3)
     if split:
         chosen, node = np.unique(roots(corner_parent), return_inverse=True)
         nodes = corners[chosen]
@@ -64,12 +64,12 @@ def tets_of_hexes(hexes, cell, shape):
     """Five tets for each hex, cut as its cube in the lattice is, shape (5h, 4)."""
     number = np.empty((2, 2, 2), np.int64)
     number[tuple(CUBE_CORNERS.T)] = np.arange(8)
-    parity = _places(cell, shape).sum(axis=1) % 2
+    parity = places(cell, shape).sum(axis=1) % 2
     corner = number[tuple(np.moveaxis(TET_CORNERS, -1, 0))]
     return np.take_along_axis(hexes[:, None], corner[parity], axis=2).reshape(-1, 4)
 
 
-def _places(cube, shape):
+def places(cube, shape):
     """Integer positions of cubes from their numbers, shape (n, 3)."""
     return np.stack(
         [cube % shape[0], cube // shape[0] % shape[1], cube // (shape[0] * shape[1])], axis=1

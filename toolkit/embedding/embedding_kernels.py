@@ -106,8 +106,8 @@ def locate_faces(
     home_side: for each home 1 if the triangle's front borders on the void there, -1 if its back does, else 0.
 
     out_face, out_element: one row per (triangle, element); returns how many (stores those that fit).
-    out_solid (e, 4): volume of the solid in each element [cells^3] and its first moments about corner 3 [cells^4], but
-    for the solid at corner 0, which the caller adds.
+    out_solid (e, 10): volume of the solid in each element [cells^3], its first moments about corner 3 [cells^4] and its
+    second ones (00, 11, 22, 01, 02, 12) [cells^5], but for the solid at corner 0, which the caller adds.
     out_escaped (e, 4): True for outer faces that a triangle of the element crosses.
     """
     room = out_face.shape[0]
@@ -125,10 +125,7 @@ def locate_faces(
             found += 1
             side = side_in(e0, t, copies, home_side)
             apex = nodes[tets[e0, 3]]
-            volume = side * tet_volume6(apex, a, b, c) / 6.0
-            out_solid[e0, 0] += volume
-            for k in range(3):
-                out_solid[e0, 1 + k] += volume * (a[k] + b[k] + c[k] - 3.0 * apex[k]) / 4.0
+            add_cone(0.5 * side * tet_volume6(apex, a, b, c), a, b, c, apex, out_solid[e0])
             continue
         # The others are walked through, from the elements of their corners on.
         count = 0
@@ -182,35 +179,47 @@ def locate_faces(
 
 
 @njit_called
-def add_solid(side, a, b, c, x0, x1, x2, x3, clipping, corners, out_solid):
-    """Add what a triangle's part in a tet is to the volume and first moments of the solid there: Gauss about corner 3.
+def add_cone(flux, a, b, c, apex, out_solid):
+    """Add the volume and moments of a tet of a triangle and an apex: 1/3, 1/4 and 1/5 of the flux of 1, y and y y."""
+    out_solid[0] += flux / 3.0
+    for n in range(9):
+        i, j = n // 3, n % 3
+        if i > j:
+            continue
+        ai, bi, ci = a[i] - apex[i], b[i] - apex[i], c[i] - apex[i]
+        aj, bj, cj = a[j] - apex[j], b[j] - apex[j], c[j] - apex[j]
+        if i == j:
+            out_solid[1 + i] += flux * (ai + bi + ci) / 12.0
+        square = (ai * aj + bi * bj + ci * cj + (ai + bi + ci) * (aj + bj + cj)) / 12.0
+        out_solid[4 + (i if i == j else 2 + i + j)] += flux * square / 5.0
 
-    Volume is 1/3 of the flux of y = x - x3, the moment 1/4 of that of y y. Faces 0-2 pass through corner 3 and add
-    nothing. On face 3 the solid's area and its moment follow from Gauss's theorem about corner 2, and on the edge of
-    faces 2 and 3 (x0 x1) its length and its moment from the pierced points, measured from x1.
+
+@njit_called
+def add_segment(flux, q, d, out_area):
+    """Add the area and moments of a triangle of a segment q, q + d and the origin: 1/2, 1/3 and 1/4 of its flux."""
+    out_area[0] += flux / 2.0
+    for n in range(9):
+        i, j = n // 3, n % 3
+        if i == j:
+            out_area[1 + i] += flux * (q[i] + 0.5 * d[i]) / 3.0
+        if i <= j:
+            square = q[i] * q[j] + 0.5 * (q[i] * d[j] + d[i] * q[j]) + d[i] * d[j] / 3.0
+            out_area[4 + (i if i == j else 2 + i + j)] += flux * square / 4.0
+
+
+@njit_called
+def add_solid(side, a, b, c, x0, x1, x2, x3, clipping, corners, out_solid):
+    """Add what a triangle's part in a tet is to the volume and moments of the solid there: Gauss about corner 3.
+
+    Volume is 1/3 of the flux of y = x - x3, the moments 1/4 and 1/5 of those of y y and y y y. Faces 0-2 pass through
+    corner 3 and add nothing. On face 3 the solid's area and its moments follow from Gauss's theorem about corner 2, and
+    on the edge of faces 2 and 3 (x0 x1) its length and its moments from the pierced points, measured from x1.
     """
     planes, polygon, labels = clipping.planes, clipping.polygon, clipping.labels
     # The polygon itself, as a fan of triangles.
     for i in range(1, corners - 1):
-        ux, uy, uz = (
-            polygon[i, 0] - polygon[0, 0],
-            polygon[i, 1] - polygon[0, 1],
-            polygon[i, 2] - polygon[0, 2],
-        )
-        vx, vy, vz = (
-            polygon[i + 1, 0] - polygon[0, 0],
-            polygon[i + 1, 1] - polygon[0, 1],
-            polygon[i + 1, 2] - polygon[0, 2],
-        )
-        flux = 0.5 * (
-            (polygon[0, 0] - x3[0]) * (uy * vz - uz * vy)
-            + (polygon[0, 1] - x3[1]) * (uz * vx - ux * vz)
-            + (polygon[0, 2] - x3[2]) * (ux * vy - uy * vx)
-        )
-        out_solid[0] += side * flux / 3.0
-        for k in range(3):
-            middle = (polygon[0, k] + polygon[i, k] + polygon[i + 1, k]) / 3.0 - x3[k]
-            out_solid[1 + k] += side * flux * middle / 4.0
+        flux = 0.5 * side * tet_volume6(x3, polygon[0], polygon[i], polygon[i + 1])
+        add_cone(flux, polygon[0], polygon[i], polygon[i + 1], x3, out_solid)
     touches = False
     for i in range(corners):
         touches |= labels[i] == 3
@@ -226,20 +235,15 @@ def add_solid(side, a, b, c, x0, x1, x2, x3, clipping, corners, out_solid):
     into = tx * px + ty * py + tz * pz
     mx, my, mz = tx - into * px, ty - into * py, tz - into * pz
     size = np.sqrt(mx * mx + my * my + mz * mz)
-    area, area_x, area_y, area_z = 0.0, 0.0, 0.0, 0.0  # moments about x2
+    area = np.zeros(10)  # and its moments about x2
     if size > 0.0:
         for i in range(corners):
             if labels[i] == 3:
                 j = i + 1 if i + 1 < corners else 0
-                dx = polygon[j, 0] - polygon[i, 0]
-                dy = polygon[j, 1] - polygon[i, 1]
-                dz = polygon[j, 2] - polygon[i, 2]
-                qx, qy, qz = polygon[i, 0] - x2[0], polygon[i, 1] - x2[1], polygon[i, 2] - x2[2]
-                flux = (qx * mx + qy * my + qz * mz) / size * np.sqrt(dx * dx + dy * dy + dz * dz)
-                area += flux / 2.0
-                area_x += flux * (qx + 0.5 * dx) / 3.0
-                area_y += flux * (qy + 0.5 * dy) / 3.0
-                area_z += flux * (qz + 0.5 * dz) / 3.0
+                d = polygon[j] - polygon[i]
+                q = polygon[i] - x2
+                flux = (q[0] * mx + q[1] * my + q[2] * mz) / size * np.sqrt((d * d).sum())
+                add_segment(flux, q, d, area)
     # The edge x0 x1 closes the solid's part of face 3 where the polygon pierces it.
     ex, ey, ez = x0[0] - x1[0], x0[1] - x1[1], x0[2] - x1[2]
     edge = np.sqrt(ex * ex + ey * ey + ez * ez)
@@ -252,16 +256,18 @@ def add_solid(side, a, b, c, x0, x1, x2, x3, clipping, corners, out_solid):
                 + (polygon[i, 2] - x1[2]) * ez
             ) / edge
             sign = -1.0 if tx * ex + ty * ey + tz * ez < 0.0 else 1.0
-            qx, qy, qz = x1[0] - x2[0], x1[1] - x2[1], x1[2] - x2[2]
-            kx, ky, kz = qy * ez - qz * ey, qz * ex - qx * ez, qx * ey - qy * ex
+            q = x1 - x2
+            kx, ky, kz = q[1] * ez - q[2] * ey, q[2] * ex - q[0] * ez, q[0] * ey - q[1] * ex
             distance = np.sqrt(kx * kx + ky * ky + kz * kz) / edge  # of x2 from the edge
-            flux = sign * s * distance
-            area += flux / 2.0
-            area_x += flux * (qx + 0.5 * s * ex / edge) / 3.0
-            area_y += flux * (qy + 0.5 * s * ey / edge) / 3.0
-            area_z += flux * (qz + 0.5 * s * ez / edge) / 3.0
+            add_segment(sign * s * distance, q, s / edge * (x0 - x1), area)
     # From the area to the flux through face 3, and from moments about x2 to those about x3.
-    out_solid[0] += side * area * height / 3.0
-    out_solid[1] += side * height * (area_x + area * (x2[0] - x3[0])) / 4.0
-    out_solid[2] += side * height * (area_y + area * (x2[1] - x3[1])) / 4.0
-    out_solid[3] += side * height * (area_z + area * (x2[2] - x3[2])) / 4.0
+    flux, o = side * height, x2 - x3
+    out_solid[0] += flux * area[0] / 3.0
+    for n in range(9):
+        i, j = n // 3, n % 3
+        if i == j:
+            out_solid[1 + i] += flux * (area[1 + i] + area[0] * o[i]) / 4.0
+        if i <= j:
+            k = 4 + (i if i == j else 2 + i + j)
+            square = area[k] + area[1 + i] * o[j] + o[i] * area[1 + j] + area[0] * o[i] * o[j]
+            out_solid[k] += flux * square / 5.0

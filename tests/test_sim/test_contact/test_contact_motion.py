@@ -20,7 +20,7 @@ from contact_scenes import (
     states,
     turn_to,
 )
-from shapes import ball
+from shapes import ball, box
 from stepping import OneBody, state_bits
 
 from jellycage import sim, toolkit
@@ -50,9 +50,9 @@ def velocity(body, state):
     return momentum(body, state) / body.mass.sum()
 
 
-def depth(collider, x):
-    """How far the deepest of some points (p, 3) is inside a collider that stays where it is [m]."""
-    pose = collider.motion.pose(0.0)
+def depth(collider, x, time=0.0):
+    """How far the deepest of some points (p, 3) is inside a collider at a time [s], in metres."""
+    pose = collider.motion.pose(time)
     local = (x - pose[9:]) @ pose[:9].reshape(3, 3)
     values = (signed_distance(kind_of(collider), *collider.shape.lengths(), *y)[0] for y in local)
     return -min(values)
@@ -318,6 +318,27 @@ def test_a_rising_floor_lifts_a_body(kind):
         assert abs(state.x[:, 2].min() - (state.time - 0.5)) < 0.002 * body.size
     assert abs(run[-1].x[:, 2].min() - 2.0) < 0.002 * body.size
     assert np.abs(velocity(body, run[-1])).max() < 1e-3
+
+
+@pytest.mark.parametrize("element", ["tet", "hex"])
+@pytest.mark.parametrize("width", [2.0, 4.0])
+def test_a_ram_that_is_as_fast_as_waves_does_not_go_in(element, width):
+    """Corners may slip round the edges of a ram that is as wide as the body, but not into it."""
+    cube = box((2.0, 2.0, 2.0), (-1.0, -1.0, -1.0))
+    cage = toolkit.build_cage(cube, resolution=4, element=element, collision=False)
+    body = sim.SoftBody(cage, sim.NeoHookean(7.25e4, 0.48, 1000.0), stiffness_damping=0.012)
+    share, locations = np.linspace(0.0, 1.0, 12), np.zeros((12, 3))
+    locations[:, 0] = -3.0 + 2.5 * share * share * (3.0 - 2.0 * share)
+    motion = sim.Motion(locations, times=np.arange(12) / 24.0)
+    ram = sim.Collider(sim.Box((2.0, width, width)), motion)
+    state = OneBody(body, 1.0 / 24.0, colliders=[ram], gravity=(0.0, 0.0, 0.0))
+    points = points_of(body)
+    for _ in range(11):
+        state.step()
+        assert depth(ram, points(state.x), state.time) < 0.001 * body.size
+        if width > 2.0:
+            face = motion.pose(state.time)[9] + 1.0
+            assert points(state.x)[:, 0].min() > face - 0.001 * body.size
 
 
 def test_a_fast_floor_hits_a_body_from_below():

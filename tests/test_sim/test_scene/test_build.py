@@ -269,12 +269,15 @@ def test_painted_stiffness_and_density_reach_the_elements(kind, tmp_path):
         "density": {"low": 500.0, "high": 2000.0, **source},
     }
     soft = tiny_shot(tmp_path, body=body).scene.bodies[0]
-    height = soft.elements.nodes[soft.elements.corners].mean(axis=1)[:, 2]
+    height = soft.asset.cage_nodes[soft.asset.elements].mean(axis=1)[:, 2]
     young, density = soft.material.young_modulus, soft.material.density
     assert young.shape == density.shape == height.shape
     for is_half, modulus, mass in ((height > 0.75, 1e5, 2000.0), (height < 0.25, 1e4, 500.0)):
         assert is_half.sum() > 10
         assert young[is_half] == pytest.approx(modulus) and density[is_half] == pytest.approx(mass)
+    # Cubes have the mean of what was painted on their tets.
+    assert soft.young_modulus.min() == pytest.approx(1e4)
+    assert soft.young_modulus.max() == pytest.approx(1e5)
 
 
 # ---- pins
@@ -509,7 +512,8 @@ def test_the_digest_changes_with_every_key_but_those_of_the_output(tmp_path):
         "name": "b", "location": [0, 0, 1], "rotation": [1, 0, 0], "scale": 2.0, "velocity": [1, 0, 0],
         "spin": [1, 0, 0], "preset": "foam", "sag": 0.2, "stiffness_damping": 0.1, "mass_damping": 0.1,
         "air_drag": 0.1, "friction": 0.1, "restitution": 0.1, "resolution": 5, "element": "hex",
-        "fit_steps": 3, "split": False, "join": False, "quadrature": 8, "pin": [], "load": [], "paint": {},
+        "fit_steps": 3, "split": False, "join": False, "coarsening": False, "quadrature": 8, "pin": [], "load": [],
+        "paint": {},
     }  # fmt: skip
     changes += [{"body": [{**content["body"][0], name: value}]} for name, value in body.items()]
     found = [digest_of(tmp_path, content | change) for change in changes]

@@ -80,6 +80,7 @@ element = "hex"
 fit_steps = 3
 split = false
 join = false
+coarsening = false
 quadrature = 8
 rotation_method = "isvd"
 surface = "mls"
@@ -387,6 +388,7 @@ def test_every_key_is_read(shot, tmp_path):
     assert (
         bear.split is False
         and bear.quadrature == 8
+        and not bear.coarsening
         and bear.rotation_method == "isvd"
         and bear.surface == "mls"
     )

@@ -89,7 +89,7 @@ def test_tets_approach_second_order_where_the_solution_is_smooth(smooth_tip):
     assert found[-1] > 1.8
 
 
-@pytest.mark.parametrize(("kind", "across"), [("hexes", (2, 4, 8)), ("tets", (4, 8, 12))])
+@pytest.mark.parametrize(("kind", "across"), [("hexes", (4, 8, 12)), ("tets", (4, 8, 12))])
 def test_the_edge_of_the_clamp_lowers_the_order_as_theory_says(kind, across):
     """A clamped right angle with Poisson ratio 0.35 has stress r^(s-1), s = 0.68, and the tip the order 2 s = 1.36."""
     found = orders(kind, across, 0.35, tip_displacement(STIFF, 0.35, 1000.0))

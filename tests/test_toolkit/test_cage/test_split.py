@@ -349,6 +349,21 @@ def test_fill_and_centres_add_up_to_the_volume_and_centre_of_the_solid(name, set
     flux = np.linalg.det(corners) / 6.0
     centre = (flux[:, None] * corners.sum(axis=1) / 4.0).sum(axis=0) / flux.sum()
     np.testing.assert_allclose(solid @ asset.cage_centre / solid.sum(), centre, atol=1e-9)
+    # Second moments about the origin, by Gauss too: 1/5 of the flux of x x x.
+    total = corners.sum(axis=1)
+    square = np.einsum("fai,faj->fij", corners, corners) + total[:, :, None] * total[:, None, :]
+    expected = (flux[:, None, None] * square / 20.0).sum(axis=0)
+    own = asset.cage_spread[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(-1, 3, 3)
+    own = own + asset.cage_centre[:, :, None] * asset.cage_centre[:, None, :]
+    found = (solid[:, None, None] * own).sum(axis=0)
+    np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
+    is_filled = asset.cage_fill > 1e-3
+    assert (
+        np.linalg.eigvalsh(own - asset.cage_centre[:, :, None] * asset.cage_centre[:, None, :])[
+            is_filled
+        ].min()
+        > -1e-9
+    )
     x = asset.cage_nodes[asset.elements]
     assert (asset.cage_centre >= x.min(axis=1) - 1e-9).all()
     assert (asset.cage_centre <= x.max(axis=1) + 1e-9).all()
