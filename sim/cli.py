@@ -230,7 +230,7 @@ def _demo_scene(mesh: Path):
         "location": [0.0, 0.0, 0.4],
         "rotation": [-15.0, 0.0, 20.0],
         "resolution": 10,
-        "sag": 0.04,
+        "sag": 0.03,
         "stiffness_damping": 0.02,
     }
     return scene_of({"body": [body], "collider": [{"kind": "plane"}]}, Path.cwd())
