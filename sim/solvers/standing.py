@@ -26,6 +26,7 @@ from jellycage.sim.errors import SettingsError, SolverError
 from jellycage.sim.materials.elastic import Elastic
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.constraints import Projection
+from jellycage.sim.soft.points import Points, node_points, surface_points
 from jellycage.sim.soft.presets import EARTH_GRAVITY, gravity_strength
 from jellycage.sim.soft.state import State
 from jellycage.sim.soft.system import system_of
@@ -35,6 +36,7 @@ from jellycage.sim.solvers.quasistatic import static_increment
 from jellycage.sim.solvers.settings import SolverSettings
 from jellycage.sim.solvers.springs_kernels import NO_SPRINGS
 from jellycage.toolkit.arrays import frozen
+from jellycage.toolkit.asset.asset import Asset
 
 ONE_STEP = SolverSettings(
     newton_iterations=1,
@@ -193,15 +195,27 @@ class _Stand:
         self.gravity = gravity_strength(gravity)
         self.newton = Newton(system_of([body]), settings)
         self.points = contact_points(body)
+        self.seen = self._seen()
         self.part = body.part[self.points.nodes[:, 0]]
         drop = self.points.positions(body.start_positions()) @ self.down
         self.floor = np.full(body.part_count, -np.inf)
         np.maximum.at(self.floor, self.part, drop)
         self.above = self.floor[self.part] - drop
-        self.counts = self.part == np.bincount(body.part, body.mass).argmax()
-        self.height = float(self.above[self.counts].max())
+        heaviest = np.bincount(body.part, body.mass).argmax()
+        counts = body.part[self.seen.nodes[:, 0]] == heaviest
+        self.seen = Points(self.seen.nodes[counts], self.seen.weights[counts])
+        self.lowest = self.floor[heaviest]
+        self.height = float(
+            (self.lowest - self.seen.positions(body.start_positions()) @ self.down).max()
+        )
         if not self.height > 0.0:
             raise SettingsError("standing: the body has no height along gravity; turn it")
+
+    def _seen(self) -> Points:
+        """What shows how high it is: its vertices, or all nodes of a bare cage."""
+        if not isinstance(self.body.asset, Asset):
+            return node_points(np.arange(len(self.body.mass)))
+        return surface_points(self.body.asset, np.arange(len(self.body.asset.surface_vertices)))
 
     def column_sag(self) -> float:
         """What a column of its height would lose, as a fraction."""
@@ -277,8 +291,8 @@ class _Stand:
         self.state.x += self.newton.u
         self.newton.remember([self.state.memory])
         self.contacts = rows_from(self.contacts, self.newton.u)
-        top = self.points.positions(self.state.x)[self.counts] @ self.down
-        return 1.0 - float((self.floor[self.part[self.counts]] - top).max()) / self.height
+        top = self.seen.positions(self.state.x) @ self.down
+        return 1.0 - float((self.lowest - top).max()) / self.height
 
     def settled(self, load: float, most: float) -> float | None:
         """Its sag at rest under a load; None if it is more than `most` or it does not come to rest."""
