@@ -6,8 +6,7 @@ Linear tets have one quadrature point. Trilinear hexes have eight, or one with h
 One-point hexes do not feel the four hourglass modes gamma_i of eq. (4.33); `hourglass` says what those cost.
 
 Where solid fills only part of a hex, its point is the centre of the solid, so that a layer bends with the lever arm it
-has; or rather lies OUTWARD of it. The corners cannot show second derivatives along one axis: that part of bending is
-measured as in the middle of the hex, wherever the solid is.
+has; or rather lies a little OUTWARD of it. What the corners cannot show of bending there is in `enhancement`.
 
 Limitations: one-point hexes use the gradient at their centre, which passes the patch test for parallelepipeds only.
 """
