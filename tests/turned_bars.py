@@ -112,11 +112,7 @@ def displacements(body, vertices, seed, *, is_pinned=False):
     """How far a body goes along each of the LOADS, in terms of theory, shape (4,)."""
     loads = _face(body.asset, vertices, seed, 1.0)[:, :4]
     if is_pinned:
-        k = rest_stiffness(body)
-        held = np.flatnonzero(vertices[:, 0] < 1e-9)
-        at = _interpolation(body.asset, held)
-        matrix = _regular(k) + 1e3 * k.diagonal().max() / len(held) * kron(at.T @ at, eye_array(3))
-        u = splu(matrix.tocsc()).solve(loads)
+        u = held_firmly(body, np.flatnonzero(vertices[:, 0] < 1e-9), loads)
     else:
         u = _held_loosely(body, vertices, seed, loads)
     theory = clamped_bar if is_pinned else beam_theory
@@ -192,6 +188,13 @@ def _free_vibrations(k, mass):
     low = 1e-3 * k.diagonal().max() / mass.diagonal().max()
     found = eigsh(k.tocsc(), 12, mass.tocsc(), sigma=-low, return_eigenvectors=False)
     return np.sqrt(np.sort(found)[6:])
+
+
+def held_firmly(body, held, loads):
+    """Displacements (3 n, k) by small loads (3 n, k) of a body some of whose vertices are held."""
+    k, at = rest_stiffness(body), _interpolation(body.asset, held)
+    matrix = _regular(k) + 1e3 * k.diagonal().max() / len(held) * kron(at.T @ at, eye_array(3))
+    return splu(matrix.tocsc()).solve(loads)
 
 
 def _held_loosely(body, vertices, seed, loads):
