@@ -19,7 +19,10 @@ from jellycage.sim.soft.state import Memory, State
 RESOLVED = 0.1  # of L / c: longest step during a blow
 CROSSED = 0.025  # of L: how far points that arrive go in a step
 DEFORMED = 0.05  # of L: how far nodes go against their parts in a step, and
-CRUSHED = 0.015  # of L: how far while they outrun waves, or elements are inside out
+CRUSHED = (
+    0.015  # of L: how far while elements are inside out, or nodes faster against their parts than
+)
+OUTRUN = 2.0  # times the waves of the body
 LASTING = 3.0  # L / c after the last points arrived a blow is over
 HARMLESS = 0.05  # of L: a rebound by this height is not worth it
 GROWTH = 2.0  # of steps, one to the next: a method with a history wants no more
@@ -61,7 +64,9 @@ class Impacts:
             deforming = state.v - self._centre_velocities(state.v)[self.part]
             fastest = np.sqrt((deforming * deforming).sum(axis=1).max())
             if fastest > self.slowest:
-                is_crushed = fastest > self.body.wave_speed or memory["collapse_pair"].any()
+                is_crushed = (
+                    fastest > OUTRUN * self.body.wave_speed or memory["collapse_pair"].any()
+                )
                 way = CRUSHED if is_crushed else DEFORMED
                 longest = min(longest, way * self.length / fastest)
         return longest
