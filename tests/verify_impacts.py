@@ -3,6 +3,8 @@
     python tests/verify_impacts.py [--meshes DIR]
 
 A bounce is compared with the converged run of the same cage: the same integrator in steps of 1/32 of those at preview.
+What is crushed until its centre is in the floor is inside out, and comes back by chance: runs of 1/32 to 1/128 differ
+among each other by a tenth. It is compared with their mean.
 """
 
 import argparse
@@ -33,6 +35,7 @@ GRAVITY = (0.0, 0.0, -G)
 HEIGHTS = (0.3, 1.0, 3.0)
 REFINED = 32  # steps of a converged run to one at preview
 STILLED, STILL = 25.0, 4.0  # jelly that is damped by so many times comes to rest in this time [s]
+IN_THE_FLOOR = -0.5  # where the centre of a body of 1 m is [m above its rest height]
 MODULI = (1e4, 1e5, 1e6, 1e7)
 
 
@@ -92,9 +95,7 @@ def verify_bounces(out):
         for name, material in materials().items():
             worst = {quality: (0.0, "") for quality in QUALITIES}
             for height in HEIGHTS:
-                heights, speeds = drop(shape, material, height, finest, 4)
-                low, high = first_bounce(heights, speeds)
-                exact = high - low
+                exact = converged_bounce(shape, material, height, finest)
                 for quality, q in QUALITIES.items():
                     steps = substeps_for(FPS, 1.0, GRAVITY, q)
                     heights, speeds = drop(shape, material, height, steps, q.newton_iterations)
@@ -106,6 +107,17 @@ def verify_bounces(out):
                 out.line(
                     f"{shape}, {name}, {quality}: first bounce", f"{off:.1%} off, {text}", off < 0.1
                 )
+
+
+def converged_bounce(shape, material, height, finest):
+    """From its lowest to the top of its first bounce [m]."""
+    found = []
+    for steps in (finest, 2 * finest, 4 * finest):
+        low, high = first_bounce(*drop(shape, material, height, steps, 4))
+        found.append(high - low)
+        if low > IN_THE_FLOOR:
+            break
+    return np.mean(found)
 
 
 def verify_restitution(out):

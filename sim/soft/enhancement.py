@@ -8,8 +8,8 @@ stiff as it should be. s_d is what the modes q drive it to (`hourglass`), as in 
 As it stands constant stress would drive modes by it, and bars stretch by up to a quarter too much: it has to be
 orthogonal to constant stress, as enhanced strains are (Simo, Rifai 1990, doi:10.1002/nme.1620290802). They are so in
 each element; there that would leave nothing of it. But only nodes move, so it is enough that what constant stress
-does to each *node* by it is nothing. The smallest change that makes it so takes about a third away, for which more is
-ASKED for to begin with: whatever is orthogonal passes the patch test.
+does to each *node* by it is nothing. The smallest change that makes it so takes about a third away. To ask for more to
+begin with bends bars no better, and lets pinned slivers snap.
 
 So F~ = F + L q with the L nearest to the above for which sum_e V_e L_e^T sigma = 0 at every node. `enhancement_kernels`
 has it for large deformations.
@@ -23,7 +23,6 @@ from scipy.sparse.linalg import splu
 from jellycage.sim.soft.elements import Elements
 from jellycage.sim.soft.hourglass import pure_derivatives
 
-ASKED = 1.6  # times the pure derivatives of least energy, before the rest is taken away
 LEAST = 0.02  # of the gradient of a coordinate: elements where it is less have none
 REGULAR = 1e-10  # of the greatest diagonal: affine motion has no modes
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
@@ -34,7 +33,7 @@ def enhancement(elements: Elements, poisson_ratio) -> NDArray[np.float64]:
     axes, at, modes = elements.hourglass_axes, elements.hourglass_at, elements.hourglass_modes
     wanted = np.zeros((len(axes), 3, 3, 4, 3))
     pure = pure_derivatives(elements, poisson_ratio)
-    wanted[:, :, :, :3] = ASKED * np.einsum("ed,edimc,edj->eijmc", at, pure, axes)
+    wanted[:, :, :, :3] = np.einsum("ed,edimc,edj->eijmc", at, pure, axes)
     rows = np.stack([0.5 * (wanted[:, i, j] + wanted[:, j, i]) for i, j in PAIRS], axis=1)
     is_some = np.abs(rows).max(axis=(1, 2, 3)) > LEAST * np.abs(axes).max(axis=(1, 2))
     is_some &= modes.any(axis=(1, 2))

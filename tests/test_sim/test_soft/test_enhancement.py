@@ -119,7 +119,7 @@ def test_bent_as_far_as_it_likes_an_element_is_not_turned_inside_out_by_it(thin)
 
 
 @pytest.mark.parametrize(
-    ("element", "least", "without"), [("hex", 0.71, 0.67), ("tet", 0.655, 0.64)]
+    ("element", "least", "without"), [("hex", 0.71, 0.67), ("tet", 0.645, 0.64)]
 )
 def test_bars_thinner_than_a_cell_bend_and_do_not_stretch(element, least, without, monkeypatch):
     """Twenty to one at 16, the worst of three seeds; and that it is this which does it."""
