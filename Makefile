@@ -54,7 +54,7 @@ test:
 	$(PYTEST) $(LONGEST) $(filter-out $(LONGEST),$(sort $(wildcard tests/test_*)))
 
 # The bake, which times the demo, alone; then two at a time, the longest first. All are run, whatever one finds.
-VERIFIED := motion impacts sim vibrations stiffness cages collision contact ragdoll
+VERIFIED := motion impacts sim bodies vibrations stiffness cages collision contact ragdoll
 .PHONY: $(VERIFIED:%=verify-%) verify-bake verify-killed
 
 verify: $(READY)
@@ -62,7 +62,7 @@ verify: $(READY)
 	$(MAKE) -s -k -j2 --output-sync=target $(VERIFIED:%=verify-%) verify-killed || status=1; \
 	exit $$status
 
-verify-cages verify-collision verify-contact verify-sim verify-motion verify-impacts verify-stiffness: WITH := --meshes $(MESHES)
+verify-cages verify-collision verify-contact verify-sim verify-bodies verify-motion verify-impacts verify-stiffness: WITH := --meshes $(MESHES)
 $(VERIFIED:%=verify-%) verify-bake: verify-%:
 	$(PYTHON) tests/verify_$*.py $(WITH)
 

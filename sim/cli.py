@@ -369,6 +369,8 @@ def _bake_text(facts: dict[str, Any]) -> str:
             f"volume kept within {facts['volume_error_max']:.2%}, {contacts}, "
             f"least det F {facts['min_J']:.2f}"
         )
+        if facts["overlap_depth_max"]:
+            contacts += f", bodies at most {facts['overlap_depth_max']:.2g} m in each other"
     lines = [
         f"{facts['frames']} frames of {what} in {facts['seconds']:.1f} s{step}",
         contacts,

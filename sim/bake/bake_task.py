@@ -205,7 +205,14 @@ class Outcome:
         is_smooth = any(skin.smooth is not None for skin in shot.skins)
         greatest = {
             name: float(np.abs(result.column(name)).max())
-            for name in ("volume_error", "smooth_distance", "joint_gap", "rod_length_error")
+            for name in (
+                "volume_error",
+                "overlap_depth",
+                "overlap_volume",
+                "smooth_distance",
+                "joint_gap",
+                "rod_length_error",
+            )
         }
         has_rigid = shot.scene.has_rigid
         return {
@@ -217,6 +224,8 @@ class Outcome:
             "ms_per_step": self.ms_per_step(),
             "volume_error_max": greatest["volume_error"] if is_soft else None,
             "contacts_max": int(result.column("contacts").max()),
+            "overlap_depth_max": greatest["overlap_depth"] if is_soft else None,
+            "overlap_volume_max": greatest["overlap_volume"] if is_soft else None,
             "min_J": float(result.column("min_J").min()) if is_soft else None,
             "smooth_distance_max": greatest["smooth_distance"] if is_smooth else None,
             "joint_gap_max": greatest["joint_gap"] if has_rigid else None,

@@ -26,6 +26,10 @@ class Measures:
     volume_error: float = np.nan
     """Signed relative error of the volume that is furthest from 0."""
     contacts: float = 0.0
+    overlap_depth: float = 0.0
+    """How deep soft bodies are inside each other at its end [m]."""
+    overlap_volume: float = 0.0
+    """What they claim both at its end [m^3]."""
     min_J: float = np.nan  # noqa: N815
     """Least det F at its end."""
     smooth_distance: float = 0.0
@@ -79,6 +83,9 @@ class Meter:
             ),
             default=0.0,
         )
+        overlaps = self.stepper.overlaps(state)
+        found.overlap_depth = max((each.depth for each in overlaps), default=0.0)
+        found.overlap_volume = sum(each.volume for each in overlaps)
         self._add_rigid(state, found)
         return found
 

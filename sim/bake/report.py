@@ -38,11 +38,15 @@ def write_report(path: str | Path, bake: Bake, *, title: str = "Bake", notes=())
         ),
         ("Error of the volume [%]", {"volume": 100.0 * bake.column("volume_error")}),
         ("Contacts", {"contacts": bake.column("contacts")}),
+        ("Deepest overlap of soft bodies [mm]", {"depth": 1e3 * bake.column("overlap_depth")}),
+        ("Overlap of soft bodies [cm^3]", {"volume": 1e6 * bake.column("overlap_volume")}),
         ("Least det F", {"det F": bake.column("min_J")}),
         ("Time per frame [ms]", ms),
     ]
-    # Without soft bodies there is neither volume nor det F.
+    # Without soft bodies there is neither volume nor det F, without several of them no overlap.
     plots = [row for row in plots if not all(np.isnan(curve).all() for curve in row[1].values())]
+    if not bake.column("overlap_depth").any():
+        plots = [row for row in plots if "verlap" not in row[0]]
     parts = [
         f"<!doctype html><meta charset=utf-8><title>{html.escape(title)}</title>",
         f"<style>{STYLE}</style><h1>{html.escape(title)}</h1>",
@@ -60,11 +64,14 @@ def _table(bake: Bake) -> str:
         "frames": f"{len(bake.measured)}",
         "greatest error of the volume": f"{100 * np.abs(bake.column('volume_error')).max():.2f} %",
         "most contacts": f"{int(bake.column('contacts').max())}",
+        "deepest overlap of soft bodies": f"{1e3 * bake.column('overlap_depth').max():.3g} mm",
         "least det F": f"{bake.column('min_J').min():.3f}",
         "solving": f"{bake.column('step_seconds').sum():.2f} s",
         "finding contacts": f"{bake.column('contact_seconds').sum():.2f} s",
         "writing": f"{bake.column('write_seconds').sum():.2f} s",
     }
+    if not bake.column("overlap_depth").any():
+        del rows["deepest overlap of soft bodies"]
     if np.isnan(bake.column("min_J")).all():
         for name in ("greatest error of the volume", "least det F"):
             del rows[name]

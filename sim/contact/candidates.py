@@ -25,7 +25,9 @@ class Candidates(NamedTuple):
     carried: NDArray[np.float64]
     """Displacement of the place on b, if that is led [m], shape (c, 3)."""
     anchor: NDArray[np.float64]
-    """Where the point of a is in b's own space at the start [m], shape (c, 3)."""
+    """Where the point of a is in b's own space at the start [m], shape (c, 3); 0 if b is soft."""
+    area: NDArray[np.float64]
+    """What it stands for, among those of the same element, shape (c,): area [m^2], or 1 each."""
 
     def moved(self, values: NDArray) -> NDArray[np.float64]:
         """sum of w_i values_i for values (n, 3) at the rows, shape (c, 3)."""

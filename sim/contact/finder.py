@@ -51,12 +51,13 @@ class ContactFinder:
         self.least_mass = LIGHT * float(self.mass.mean())
         weight = np.bincount(body.part, body.mass) * gravity_strength(gravity)
         self.least_stiffness = weight / (CARRIERS * RESTING * body.size)
-        self.number_features(0, len(self.points))
+        self.number_features(0, len(self.points), len(self.points) + len(colliders))
         self.room = 64
 
-    def number_features(self, first: int, first_collider: int) -> None:
-        """Number its own features from `first` on among those of a scene, and the colliders from another number on."""
+    def number_features(self, first: int, first_collider: int, features: int) -> None:
+        """Number its own features, and the colliders, from given numbers on among all features of a scene."""
         self.first_feature, self.first_collider = first, first_collider
+        self.features = features
 
     def find(self, x, x_ahead, colliders: ColliderArrays) -> Candidates:
         """Points that meet a collider on the way from x to x_ahead, shapes (n, 3)."""
@@ -78,9 +79,10 @@ class ContactFinder:
             self.room = 2 * count
 
     def _candidates(self, met: PlanesMet) -> Candidates:
-        total = self.first_collider + len(self.colliders)
         return Candidates(
-            key=(self.first_feature + met.point) * total + self.first_collider + met.collider,
+            key=(self.first_feature + met.point) * self.features
+            + self.first_collider
+            + met.collider,
             feature=np.array([met.point, met.collider]).T,
             rows=self.points.nodes[met.point],
             weights=self.points.weights[met.point],
@@ -88,6 +90,7 @@ class ContactFinder:
             gap=met.gap,
             carried=met.carried,
             anchor=met.anchor,
+            area=np.ones(len(met.point)),
         )
 
     def missed(self, x, x_after, colliders, found: Candidates) -> Candidates | None:
@@ -171,7 +174,7 @@ class ContactFinder:
             weights=rows.weights[pressed],
             normal=normal,
             velocity=found.carried[pressed] / dt,
-            force=pressure[:, None] * normal - _drag(rows, pressed, u),
+            force=pressure[:, None] * normal - drag_of(rows, pressed, u),
             pressure=pressure,
             restitution=self.restitution[found.feature[pressed, 1]],
             is_sticking=rows.slip_stiffness[pressed] >= rows.stiffness[pressed],
@@ -193,13 +196,13 @@ class ContactFinder:
         offset = dots(local, found.anchor[pressed]) - at_start
         return ContactMemory(
             key=found.key[pressed],
-            drag=_drag(rows, pressed, u),
+            drag=drag_of(rows, pressed, u),
             plane=np.concatenate([local, offset[:, None]], axis=1),
             pressure=rows.pressure[pressed],
         )
 
 
-def _drag(rows: ContactRows, chosen: NDArray[np.int64], u) -> NDArray[np.float64]:
+def drag_of(rows: ContactRows, chosen: NDArray[np.int64], u) -> NDArray[np.float64]:
     """Force of the bristles of chosen contacts on side b [N], shape (c, 3): what friction lets them keep."""
     normal = rows.normal[chosen]
     moved = parted(rows.weights[chosen], rows.rows[chosen], u)

@@ -18,7 +18,8 @@ class ContactMemory:
     drag: NDArray[np.float64]
     """Force of each bristle on side b, along the plane [N], shape (c, 3)."""
     plane: NDArray[np.float64]
-    """Normal and offset of the plane in b's own space, shape (c, 4)."""
+    """Normal and offset of the plane in b's own space, shape (c, 4); if b is soft the normal in the world, and whether
+    its bodies are being taken apart."""
     pressure: NDArray[np.float64]
     """What it was pressed with [N], shape (c,): its multiplier, from which the next step starts."""
 
@@ -47,9 +48,10 @@ NO_MEMORY = ContactMemory(
 
 
 def joined_memories(parts: Sequence[ContactMemory]) -> ContactMemory:
-    """One table of those of several parties, whose keys rise from one to the next."""
+    """One table of those of several parties."""
     parts = [part for part in parts if len(part)]
     if len(parts) < 2:
         return parts[0] if parts else NO_MEMORY
+    order = np.argsort(np.concatenate([part.key for part in parts]), kind="stable")
     columns = zip(*(part.arrays().values() for part in parts), strict=True)
-    return ContactMemory(*(np.concatenate(column) for column in columns))
+    return ContactMemory(*(np.concatenate(column)[order] for column in columns))

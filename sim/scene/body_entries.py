@@ -38,6 +38,7 @@ from jellycage.sim.schema.schema_kinds import (
     Tables,
     Vector,
     Whole,
+    Words,
 )
 from jellycage.sim.soft.presets import PRESETS
 from jellycage.toolkit.embedding.smooth_embedding import METHODS
@@ -161,6 +162,15 @@ class BodyEntry:
         f"left out: the preset's, {PLAIN_RESTITUTION:g} with a material.",
         None,
         example=0.2,
+    )
+    group: str | None = key(
+        NAME, "A name that it shares with others, for passes_through.", None, example="crowd"
+    )
+    passes_through: tuple[str, ...] = key(
+        Words(NAME),
+        "Soft bodies and groups that it does not collide with, nor they with it; its own group may be one of them.",
+        (),
+        example=("curtain",),
     )
     resolution: int | None = key(
         Whole(1, 512), "Cells across the longest side; left out: by quality.", None, example=16

@@ -54,22 +54,26 @@ def build_shot(
 ) -> Shot:
     """Read and cage what a scene file names. progress is called as progress(stage, fraction).
 
-    collision: whether cages that are built get a collision surface, which a bake does not need.
+    collision: whether all cages that are built get a collision surface, which what can touch no other does not need.
     """
     report = progress or (lambda stage, fraction: None)
     clock = Clock(scene.frames[0], scene.fps)
     bodies, skins, sags, notes = [], [], [], []
+    count = len(scene.bodies)
+    may_touch = len(scene.passing) < count * (count - 1) // 2
     for number, entry in enumerate(scene.bodies):
-        share = number / len(scene.bodies)
+        share = number / count
         body, skin, sag, said = _body(
             scene,
             entry,
             clock,
-            collision,
+            collision or may_touch,
             lambda stage, part, name=entry.name, share=share: report(
-                f"{name}: {stage}", share + part / len(scene.bodies)
+                f"{name}: {stage}", share + part / count
             ),
         )
+        if may_touch and body.asset.collision is None:
+            said = (*said, "has no collision surface, so that others pass through it")
         bodies.append(body)
         skins.append(skin)
         sags.append(sag)
@@ -82,6 +86,7 @@ def build_shot(
             scene.wind,
             scene.solver_settings,
             [_collider(entry, clock) for entry in scene.colliders if entry.kind != "mesh"],
+            passing=scene.passing,
             rigid_bodies=rigid.bodies,
             ragdolls=[doll.ragdoll for doll in rigid.dolls],
             entering=[clock.seconds(doll.transition) for doll in rigid.dolls],

@@ -22,8 +22,8 @@ from jellycage.toolkit.arrays import frozen
 class Scene:
     """Soft bodies, rigid bodies and ragdolls under gravity, and what they fall on.
 
-    Soft bodies feel wind and colliders, but neither each other nor rigid things; rigid bodies and ragdolls feel each
-    other, colliders and meshes.
+    Soft bodies feel wind, colliders and, if their assets have collision surfaces, each other, but no rigid things.
+    Rigid bodies and ragdolls feel each other, colliders and meshes.
     """
 
     bodies: Sequence[SoftBody] = ()
@@ -36,6 +36,8 @@ class Scene:
     """How hard to try with soft bodies."""
     colliders: Sequence[Collider | Shape] = ()
     """What nothing can enter; a bare shape stands still."""
+    passing: Sequence[tuple[int, int]] = ()
+    """Numbers of soft bodies that pass through each other."""
     rigid_bodies: Sequence[RigidBody] = ()
     ragdolls: Sequence[Ragdoll] = ()
     entering: Sequence[float] = ()
@@ -49,6 +51,7 @@ class Scene:
         for name in ("bodies", "colliders", "rigid_bodies", "ragdolls", "meshes"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "colliders", tuple(map(as_collider, self.colliders)))
+        object.__setattr__(self, "passing", self._pairs())
         entering = tuple(float(time) for time in self.entering) or (0.0,) * len(self.ragdolls)
         if len(entering) != len(self.ragdolls) or not all(
             0.0 <= time < np.inf for time in entering
@@ -64,6 +67,15 @@ class Scene:
                     f"{name}: expected three finite numbers, got {getattr(self, name)}"
                 )
             object.__setattr__(self, name, frozen(value))
+
+    def _pairs(self) -> tuple[tuple[int, int], ...]:
+        pairs, count = tuple(tuple(pair) for pair in self.passing), len(self.bodies)
+        for pair in pairs:
+            if len(pair) != 2 or not all(0 <= number < count for number in pair):
+                raise SettingsError(
+                    f"passing: expected pairs of numbers below {count}, of bodies, got {pair}"
+                )
+        return pairs
 
     @property
     def has_rigid(self) -> bool:

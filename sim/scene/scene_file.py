@@ -5,6 +5,7 @@ Only the scene file itself is opened; the meshes, assets, weights and point cach
 python -m jellycage.sim.scene.scene_file [docs/scene_file.md]     writes the page that describes every key
 """
 
+import difflib
 import os
 import sys
 from dataclasses import dataclass, field, replace
@@ -114,6 +115,16 @@ class SceneFile:
         return RigidSettings(**settings)
 
     @property
+    def passing(self) -> tuple[tuple[int, int], ...]:
+        """Numbers of soft bodies that pass through each other, the lesser first."""
+        found = set()
+        for a, body in enumerate(self.bodies):
+            for b, other in enumerate(self.bodies):
+                if a != b and {other.name, other.group} & set(body.passes_through):
+                    found.add((min(a, b), max(a, b)))
+        return tuple(sorted(found))
+
+    @property
     def content(self) -> dict:
         """All that decides the simulation, as JSON has it: no output, no contents of other files.
 
@@ -150,6 +161,7 @@ def scene_of(document: Any, folder: str | os.PathLike) -> SceneFile:
         **{"bodies": named["body"], "ragdolls": named["ragdoll"]},
         **{"rigids": named["rigid"], "colliders": named["collider"]},
     )
+    _check_passing(scene, place)
     _check_motions(scene, place)
     return scene
 
@@ -182,6 +194,19 @@ def _stem(entry):
     files = (getattr(entry, name, None) for name in ("mesh", "asset", "character"))
     path = next((path for path in files if path is not None), None)
     return entry.kind if path is None else path.stem
+
+
+def _check_passing(scene, place):
+    """Bodies pass through bodies and groups that there are."""
+    known = [body.name for body in scene.bodies]
+    known += [body.group for body in scene.bodies if body.group is not None]
+    for at, body in enumerate(scene.bodies):
+        for number, name in enumerate(body.passes_through):
+            if name not in known:
+                here = place.key("body").item(at).key("passes_through").item(number)
+                close = difflib.get_close_matches(name, known, 1)
+                remedy = f"did you mean {shown(close[0])}?" if close else "give its name or group"
+                raise here.error(f"no soft body or group is called {shown(name)}", remedy)
 
 
 def _check_motions(scene, place):
@@ -226,8 +251,9 @@ def scene_page(schema: dict) -> str:
         "A ragdoll follows its character's animation, at the frames and fps of the scene, up to the last frame of it,",
         "which must not be before the scene's first. From there on it is simulated; until then nothing bumps into it,",
         "and before its animation begins it stands as at its start.",
-        "Ragdolls, rigid bodies and colliders meet each other, and soft bodies meet the colliders that are no meshes.",
-        "Soft bodies do not feel each other, nor ragdolls and rigid bodies, nor these them.",
+        "Soft bodies meet each other, where they do not pass through each other, and the colliders that are no meshes.",
+        "Ragdolls, rigid bodies and colliders meet each other. Soft bodies do not feel ragdolls and rigid bodies, nor",
+        "these them, nor does one feel itself. The restitution of soft bodies counts against colliders only.",
         *("", "## The file", *table_section(schema, "")),
         *("", "## Presets", ""),
         "The sag is what a body loses of its height to its own weight, on a floor under its start pose, with its",

@@ -7,11 +7,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from jellycage.sim.contact.overlap import deepest
 from jellycage.sim.scene.shot import Shot
 from jellycage.sim.shapes import Plane
 from jellycage.sim.shapes.colliders import Collider
 from jellycage.toolkit.collision.posed import Posed, pose
-from jellycage.toolkit.collision.queries import are_inside, closest_points
 
 LEAST = 1e-3  # of its size: what is no deeper in something else just touches it
 
@@ -43,11 +43,14 @@ def start_notes(shot: Shot, collider_names: Sequence[str]) -> list[str]:
     Soft bodies are compared with each other by their collision surfaces, see `build_shot`; those without are left out.
     """
     soft, notes = [*_soft_bodies(shot)], []
-    for a, b in combinations(soft, 2):
-        depth, size = max(_deepest(a.points, b), _deepest(b.points, a)), min(a.size, b.size)
-        if depth > LEAST * size:
+    for (i, a), (j, b) in combinations(enumerate(soft), 2):
+        depth, size = max(_depth(a.points, b), _depth(b.points, a)), min(a.size, b.size)
+        if depth > LEAST * size and (i, j) not in shot.scene.passing:
             inside = f"{depth:.3g} m ({depth / size:.0%} of the smaller one) inside each other"
-            notes.append(f"{a.name} and {b.name}: start {inside}; move them apart")
+            notes.append(
+                f"{a.name} and {b.name}: start {inside} and will part; "
+                "move them apart, or let them pass through each other"
+            )
     for body in (*soft, *_rigid_bodies(shot)):
         for name, collider in zip(collider_names, shot.scene.colliders, strict=True):
             depth = _collider_depth(body, collider)
@@ -78,14 +81,9 @@ def _rigid_bodies(shot: Shot) -> Iterator[_Placed]:
         yield _Placed(surface.mesh.name, points)
 
 
-def _deepest(points, body: _Placed) -> float:
-    """How deep some of the points (p, 3) are inside a body [m]; 0 if none is, or it has no collision surface."""
-    if body.surface is None:
-        return 0.0
-    low, high = body.box
-    near = points[((points >= low) & (points <= high)).all(axis=1)]
-    inside = near[are_inside(body.surface, near)] if len(near) else near
-    return float(closest_points(body.surface, inside).distance.max()) if len(inside) else 0.0
+def _depth(points, body: _Placed) -> float:
+    """How deep some points (p, 3) are inside a body [m]; 0 if none is, or it has no collision surface."""
+    return 0.0 if body.surface is None else deepest(points, body.surface)
 
 
 def _collider_depth(body: _Placed, collider: Collider) -> float:
@@ -95,4 +93,4 @@ def _collider_depth(body: _Placed, collider: Collider) -> float:
         return depth
     vertices, _ = collider.shape.drawn(fineness=2, extent=body.size)
     place = collider.motion.pose(0.0)
-    return max(depth, _deepest(vertices @ place[:9].reshape(3, 3).T + place[9:], body))
+    return max(depth, _depth(vertices @ place[:9].reshape(3, 3).T + place[9:], body))

@@ -256,6 +256,27 @@ class Vector(Kind):
 
 
 @dataclass(frozen=True)
+class Words(Kind):
+    """A list of texts, none twice, read as a tuple."""
+
+    item: Text = Text()
+
+    word = "words"
+    expected = "a list of texts"
+
+    def read(self, value, place):
+        if not isinstance(value, list | tuple):
+            raise place.wrong(self.expected, value)
+        found = tuple(self.item.read(each, place.item(at)) for at, each in enumerate(value))
+        if len(set(found)) < len(found):
+            raise place.wrong(self.expected, value, "name each of them once")
+        return found
+
+    def described(self):
+        return {**self.item.described(), **super().described()}
+
+
+@dataclass(frozen=True)
 class Table(Kind):
     """A table inside a table, [name] in TOML, read as an instance of `entry`."""
 

@@ -9,7 +9,7 @@ As it stands constant stress would drive modes by it, and bars stretch by up to 
 orthogonal to constant stress, as enhanced strains are (Simo, Rifai 1990, doi:10.1002/nme.1620290802). They are so in
 each element; there that would leave nothing of it. But only nodes move, so it is enough that what constant stress
 does to each *node* by it is nothing. The smallest change that makes it so takes about a third away. To ask for more to
-begin with bends bars no better, and lets pinned slivers snap.
+begin with bends bars hardly better, and lets what pins hold snap.
 
 So F~ = F + L q with the L nearest to the above for which sum_e V_e L_e^T sigma = 0 at every node. `enhancement_kernels`
 has it for large deformations.
@@ -24,6 +24,7 @@ from jellycage.sim.soft.elements import Elements
 from jellycage.sim.soft.hourglass import pure_derivatives
 
 LEAST = 0.02  # of the gradient of a coordinate: elements where it is less have none
+LEAST_FILL = 0.05  # of an element: slivers do not bend, and pinned ones would snap
 REGULAR = 1e-10  # of the greatest diagonal: affine motion has no modes
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
@@ -36,7 +37,7 @@ def enhancement(elements: Elements, poisson_ratio) -> NDArray[np.float64]:
     wanted[:, :, :, :3] = np.einsum("ed,edimc,edj->eijmc", at, pure, axes)
     rows = np.stack([0.5 * (wanted[:, i, j] + wanted[:, j, i]) for i, j in PAIRS], axis=1)
     is_some = np.abs(rows).max(axis=(1, 2, 3)) > LEAST * np.abs(axes).max(axis=(1, 2))
-    is_some &= modes.any(axis=(1, 2))
+    is_some &= modes.any(axis=(1, 2)) & (elements.fill >= LEAST_FILL)
     rows[~is_some] = 0.0
     which = np.flatnonzero(is_some)
     if len(which):

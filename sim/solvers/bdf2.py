@@ -147,30 +147,23 @@ class BDF2(ImplicitEuler):
         memory["has_before"][:], memory["dt_before"][...] = ~is_led, dt
         memory["turn_before"][:] = turned
         if pressed is not None and pressed.is_struck.any():
-            pressed = self._blows(pressed, state.v, dt)
-            self._forget(state, v, pressed, increment.load - prediction.load, prediction.step)
+            change = np.zeros_like(v)
+            blows = fast_strikes(pressed, state.v, self.gravity, dt)
+            stop_strikes(blows, body.mass, prediction.step, v, change)
+            state.v[:] = v
+            self.forget(state, change, prediction, increment)
         state.v[:] = v
         return is_untouched
 
-    def _blows(self, contacts: PressedContacts, v, dt: float) -> PressedContacts:
-        """The same contacts, of which only those are struck that came faster than what falls for a step of dt [s].
+    def forget(self, state: State, change, prediction: Prediction, increment: Increment) -> None:
+        """Leave out of the history what struck contacts changed the velocities by in a step, (n, 3) [m/s].
 
-        Others only come back to what they lie on; stopped each time, they would go on doing so for ever.
-        """
-        speed = parted(contacts.weights, contacts.rows, v) - contacts.velocity
-        is_blow = -dots(speed, contacts.normal) > np.linalg.norm(self.gravity) * dt
-        return contacts._replace(is_struck=contacts.is_struck & is_blow)
-
-    def _forget(self, state: State, v, contacts, load, step):
-        """Stop what was struck, and leave out of the history what the struck contacts did.
-
-        Struck nodes get a past with no forces but loads (n, 3) [N], for those from inside answered the blow. What they
-        were together is taken out of the history of the whole part, or its momenta would change by it.
+        Struck nodes get a past with no forces but loads, for those from inside answered the blow. What they were
+        together is taken out of the history of the whole part, or its momenta would change by it.
         """
         body, memory = self.body, state.memory
         x_before, v_before, dt = (memory[name] for name in ("x_before", "v_before", "dt_before"))
-        change = np.zeros_like(v)
-        stop_strikes(contacts, body.mass, step, v, change)
+        v, load = state.v, increment.load - prediction.load
         struck = np.flatnonzero(change.any(axis=1))
         past = v[struck] - dt * load[struck] / body.mass[struck, None]
         uneven = np.zeros_like(v)
@@ -184,6 +177,11 @@ class BDF2(ImplicitEuler):
         _, _, spin = rigid_motion(x_before, v_before, body.mass, body.part, body.part_count)
         parts = np.unique(body.part[struck])
         memory["turn_before"][parts] = dt * spin[parts]
+
+    def shift(self, state: State, way) -> None:
+        """Move a state by (n, 3) [m] that is no motion."""
+        super().shift(state, way)
+        state.memory["x_before"] += way
 
     def disturb(self, state: State, change, nodes) -> None:
         """Take note that velocities changed (n, 3) [m/s] by no force, and of nodes whose history is of no use."""
@@ -215,3 +213,14 @@ class BDF2(ImplicitEuler):
         weight, centre = np.empty(count), np.empty((count, 3))
         find_wells(prediction, body.mass, body.mass_damping, drag, self.wind, weight, centre)
         return weight, centre
+
+
+def fast_strikes(contacts: PressedContacts, v, gravity, dt: float) -> PressedContacts:
+    """The same contacts, of which only those are struck that came faster than what falls for a step of dt [s].
+
+    v: velocities before it (n, 3) [m/s]. Others only come back to what they lie on; stopped each time, they would go on
+    doing so for ever.
+    """
+    speed = parted(contacts.weights, contacts.rows, v) - contacts.velocity
+    is_blow = -dots(speed, contacts.normal) > np.linalg.norm(gravity) * dt
+    return contacts._replace(is_struck=contacts.is_struck & is_blow)

@@ -90,6 +90,13 @@ class ImplicitEuler:
         np.divide(u, dt, out=state.v)
         return np.zeros(self.body.part_count, np.bool_)
 
+    def forget(self, state: State, change, prediction, increment: Increment) -> None:
+        """Leave out of the history what struck contacts changed the velocities by in a step, (n, 3) [m/s]."""
+
+    def shift(self, state: State, way) -> None:
+        """Move a state by (n, 3) [m] that is no motion."""
+        state.x = state.x + way
+
     def disturb(self, state: State, change, nodes) -> None:
         """Take note that velocities changed (n, 3) [m/s] by no force, and of nodes whose history is of no use."""
 

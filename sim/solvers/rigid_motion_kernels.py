@@ -101,3 +101,23 @@ def keep_momenta(x, v, x_after, load, mass, part, is_kept, mass_damping, dt, out
         if is_kept[c]:
             spin[c] = solve_symmetric(inertia[c], missing[c, 0], missing[c, 1], missing[c, 2])
     add_rigid_motion(x_after, centre_after, momentum, spin, part, 1.0, out_v)
+
+
+@njit
+def keep_centres(x, v, v_after, mass, part, is_kept, dt, out_x):
+    """Take the parts that are kept to where the mean of their velocities takes their centres in dt [s].
+
+    x, v: before the step; v_after, out_x: after it. Elsewhere they would have another angular momentum.
+    """
+    strayed, whole = np.zeros((is_kept.shape[0], 3)), np.zeros(is_kept.shape[0])
+    for i in range(x.shape[0]):
+        c = part[i]
+        whole[c] += mass[i]
+        for k in range(3):
+            ahead = x[i, k] + 0.5 * dt * (v[i, k] + v_after[i, k])
+            strayed[c, k] += mass[i] * (ahead - out_x[i, k])
+    for i in range(x.shape[0]):
+        c = part[i]
+        if is_kept[c]:
+            for k in range(3):
+                out_x[i, k] += strayed[c, k] / whole[c]

@@ -143,6 +143,8 @@ class Asset:
             square = self.cage_spread[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(-1, 3, 3)
             square = matrix.T @ square @ matrix
             moved["cage_spread"] = square[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+        if self.collision is not None:
+            moved["collision"] = self.collision.resting(moved["cage_nodes"])
         return replace(self, **moved)
 
 

@@ -4,13 +4,14 @@ Thesis 002, section 5.4.1. It lives in tets, also in a cage of hexes, because tr
 map: each hex is then five tets. Vertices are repeated where patches meet, so that all of a patch lies together.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jellycage.toolkit.arrays import frozen
 from jellycage.toolkit.collision.bdop import triangle_neighbours, triangle_vertices
+from jellycage.toolkit.collision.patches_kernels import measure_patches
 from jellycage.toolkit.errors import AssetError
 
 # name: (dtype, columns of the second and later axes, rows belong to)
@@ -102,6 +103,15 @@ class CollisionSurface:
         positions = np.empty((self.vertex_number.max() + 1, 3))
         positions[self.vertex_number] = self.posed(nodes)
         return positions, self.vertex_number[self.vertices]
+
+    def resting(self, nodes) -> "CollisionSurface":
+        """The same with the nodes of its cage at other rest positions (m, 3) [m]: patches are measured anew."""
+        count = len(self.patch_area)
+        measures = np.empty((count, 4)), np.empty(count), np.empty((count, 3))
+        start, corners = (a.astype(np.int64) for a in (self.patch_triangle_start, self.vertices))
+        measure_patches(start, corners, np.array(self.weights), self.posed(nodes), *measures)
+        names = "patch_centre", "patch_area", "patch_vector_area"
+        return replace(self, **dict(zip(names, measures, strict=True)))
 
     @property
     def vertices(self) -> NDArray[np.int32]:

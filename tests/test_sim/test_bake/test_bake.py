@@ -20,7 +20,7 @@ from jellycage.sim.bake.cache import CHECKPOINT, MEASURES, open_cache
 from jellycage.sim.bake.measures import COLUMNS, Meter
 from jellycage.sim.errors import CacheError, Cancelled, SolverError
 from jellycage.sim.scene.simulation import simulate
-from jellycage.sim.scene.stepper import SoftStepper
+from jellycage.sim.scene.soft_stepper import SoftStepper
 
 # The drop of these tests turns elements inside out for longer than a bake would let pass.
 bake = partial(baking.bake, keep_going=True)
@@ -360,7 +360,7 @@ def test_force_leaves_no_frame_of_a_longer_bake(tmp_path):
 def test_an_error_of_the_solver_names_body_frame_and_substep(tmp_path, monkeypatch):
     content = document(tmp_path, frames=(1001, 1006), substeps=3)
     row = content["body"][0]
-    content["body"] = [{**row, "name": "left"}, {**row, "name": "right"}]
+    content["body"] = [{**row, "name": "left"}, {**row, "name": "right", "location": [9, 0, 0]}]
     shot = shot_of(tmp_path, content)
     step, count = SoftStepper.step, iter(range(1, 100))
 

@@ -424,7 +424,7 @@ def test_errors_are_one_line_and_with_json_one_object(kind, folder, monkeypatch)
     Path("broken.toml").write_text("fps = ")
     Path("folder.png").mkdir()
     if failing:
-        monkeypatch.setattr("jellycage.sim.scene.stepper.SoftStepper.step", failing)
+        monkeypatch.setattr("jellycage.sim.scene.soft_stepper.SoftStepper.step", failing)
     result = run("bake", *arguments, "--json", "--progress", "none")
     codes = (code,) if isinstance(code, int) else code
     assert_one_line(result, result.exit_code)
@@ -439,7 +439,7 @@ def test_errors_are_one_line_and_with_json_one_object(kind, folder, monkeypatch)
 
 def test_an_interrupted_bake_keeps_its_frames(folder, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("jellycage.sim.scene.stepper.SoftStepper.step", interrupted)
+        patch.setattr("jellycage.sim.scene.soft_stepper.SoftStepper.step", interrupted)
         assert run("bake", "scene.json", "-o", "a.abc", "-q").exit_code == 130
     assert open_cache("a.bake").frames_done() == [1001]
     assert run("bake", "scene.json", "-o", "a.abc", "-q", "--resume").exit_code == 0

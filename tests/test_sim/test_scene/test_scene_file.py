@@ -75,6 +75,8 @@ mass_damping = 0.5
 air_drag = 0.6
 friction = 0.25
 restitution = 0.75
+group = "crowd"
+passes_through = ["stone", "crowd"]
 resolution = 12
 element = "hex"
 fit_steps = 3
@@ -384,6 +386,8 @@ def test_every_key_is_read(shot, tmp_path):
     assert bear.preset == "rubber" and bear.sag == 0.02 and bear.stiffness_damping == 0.03
     assert (bear.mass_damping, bear.air_drag) == (0.5, 0.6)
     assert (bear.friction, bear.restitution) == (0.25, 0.75)
+    assert bear.group == "crowd" and bear.passes_through == ("stone", "crowd")
+    assert scene.passing == ((0, 1),)
     assert bear.resolution == 12 and bear.element == "hex" and bear.fit_steps == 3
     assert (
         bear.split is False

@@ -6,7 +6,7 @@ from beams import beam_hexes, beam_tets, end_nodes
 from stepping import OneBody, state_bits
 
 from jellycage import sim
-from jellycage.sim.scene.stepper import SoftStepper
+from jellycage.sim.scene.soft_stepper import SoftStepper
 
 BEAMS = {"tets": beam_tets, "hexes": beam_hexes}
 

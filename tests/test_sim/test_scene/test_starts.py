@@ -44,7 +44,7 @@ def test_bodies_that_overlap_are_named_with_the_depth(tmp_path, element):
     two = [{"name": "a", **kinds}, {"name": "b", "location": [0.0, 0.75, 0.0], **kinds}]
     (said,) = notes(tmp_path, two)
     assert said.startswith("a and b: start 0.") and said.endswith(
-        "inside each other; move them apart"
+        "inside each other and will part; move them apart, or let them pass through each other"
     )
     depth = float(said.split("start ")[1].split(" m")[0])
     assert 0.2 < depth <= 0.25

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 from sample_assets import hex_asset, tet_asset
+from shapes import box, subdivided
 
+from jellycage.toolkit import build_cage
 from jellycage.toolkit.asset.asset import ARRAYS
 from jellycage.toolkit.errors import AssetError
 
@@ -55,3 +57,19 @@ def test_what_does_not_fit_together_is_refused_in_one_line(changes):
 def test_meta_is_kept_as_json_gives_it_back():
     asset = tet_asset(meta={"shape": (1, 2), "count": np.int32(3), "origin": np.zeros(3)})
     assert asset.meta == {"shape": [1, 2], "count": 3, "origin": [0.0, 0.0, 0.0]}
+
+
+@pytest.mark.slow
+def test_a_stretched_asset_has_the_areas_that_it_would_have_had():
+    """Those of triangles that are stretched with it, and a closed surface stays closed."""
+    asset = build_cage(subdivided(box((1.0, 0.8, 0.6)), 2), resolution=4)
+    matrix = np.array([[2.0, 0.3, 0.0], [0.3, 0.5, 0.1], [0.0, 0.1, 1.5]])
+    surface = asset.stretched(matrix).collision
+    corners = surface.posed(asset.cage_nodes @ matrix)[surface.vertices]
+    normals = 0.5 * np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    patch = surface.triangle_patch
+    area = np.bincount(patch, np.linalg.norm(normals, axis=1))
+    np.testing.assert_allclose(surface.patch_area, area, rtol=1e-12)
+    np.testing.assert_allclose(surface.patch_vector_area.sum(axis=0), 0.0, atol=1e-12)
+    middle = np.stack([np.bincount(patch, area_of) for area_of in normals.T], axis=1)
+    np.testing.assert_allclose(surface.patch_vector_area, middle, atol=1e-12)
