@@ -16,7 +16,6 @@ from jellycage.sim.contact.finder import (
     MARGIN,
     PUSH_OUT,
     RESTING,
-    STIFFNESS,
     TOLERANCE,
     drag_of,
 )
@@ -28,9 +27,8 @@ from jellycage.sim.soft.body import SoftBody
 from jellycage.toolkit.collision.contacts import contact_points
 from jellycage.toolkit.collision.posed import pose
 
-FARTHEST = (
-    0.5  # in weights, that a point of a tet may be away from the place on which the contact acts
-)
+STIFFNESS = 60.0  # k in effective masses over dt^2: stiffer contacts of two bodies chatter
+FARTHEST = 0.5  # in weights, that a point may be away from the place on which its contact acts
 STRAYED = 0.02  # of the size, that a node ends up from where it was foreseen: contacts are looked for again
 FLANKS = 4  # directions in which one patch may touch another body at the same time
 

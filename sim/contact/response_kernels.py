@@ -118,10 +118,10 @@ def contact_energy_and_forces(t, u, out_force):
 
 
 @njit_called
-def update_active_set(t, u):
+def update_active_set(t, u, settled=SETTLED):
     """Which contacts are active at u, how hard they press, how well they grip; returns whether anything changed.
 
-    What counts is a force that differs by more than a fraction of the greatest pressure.
+    What counts is a force that differs by more than a fraction `settled` of the greatest pressure.
     """
     greatest, change = 0.0, 0.0
     for c in range(t.gap.shape[0]):
@@ -136,7 +136,7 @@ def update_active_set(t, u):
         change = max(change, abs(pressure - push), abs(grip - t.slip_stiffness[c]) * d)
         greatest = max(greatest, pressure)
         t.is_active[c], t.pressure[c], t.slip_stiffness[c] = g < 0.0, pressure, grip
-    return change > SETTLED * greatest
+    return change > settled * greatest
 
 
 @njit_inside

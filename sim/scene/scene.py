@@ -22,7 +22,8 @@ from jellycage.toolkit.arrays import frozen
 class Scene:
     """Soft bodies, rigid bodies and ragdolls under gravity, and what they fall on.
 
-    Soft bodies feel wind, colliders and, if their assets have collision surfaces, each other, but no rigid things.
+    Soft bodies feel wind, colliders and each other, but no rigid things; an asset without a collision surface is not
+    felt by others, and a bare cage is felt on its outer faces.
     Rigid bodies and ragdolls feel each other, colliders and meshes.
     """
 

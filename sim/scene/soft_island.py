@@ -18,6 +18,7 @@ from jellycage.sim.contact.parting_kernels import find_shifts
 from jellycage.sim.contact.response_kernels import ContactRows
 from jellycage.sim.contact.rows import NO_CONTACTS, rows_from
 from jellycage.sim.contact.strikes_kernels import PressedContacts, stop_strikes
+from jellycage.sim.errors import SolverError
 from jellycage.sim.scene.scene import Scene
 from jellycage.sim.scene.soft_stepper import MOST_TRIES, SoftStepper, Spent, Try
 from jellycage.sim.soft.state import State
@@ -64,7 +65,10 @@ class SoftIsland:
         pairs: dict[tuple[int, int], Candidates],
         memory: ContactMemory,
     ) -> ContactMemory:
-        """Take a step; returns what the contacts remember. pairs: what may touch between two members."""
+        """Take a step; returns what the contacts remember. pairs: what may touch between two members.
+
+        A SolverError has the place of the body that failed among the members.
+        """
         increment = joined_increments([attempt.increment for attempt in tries], self.system)
         x, dt = np.concatenate([state.x for state in states]), tries[0].dt
         memories = [state.memory for state in states]
@@ -178,19 +182,21 @@ class SoftIsland:
             if len(key) == 2:
                 finder = self.finders[key]
                 kept.append(finder.remembered(found, rows, own, is_parting=is_parting))
-                pressed.append(self.finders[key].pressed(found, rows, memory, own))
+                pressed.append(finder.pressed(found, rows, memory, own))
             else:
                 (k,) = key
                 finder = self.members[k].finder
                 kept.append(finder.remembered(found, rows, tries[k].colliders, own))
                 pressed.append(finder.pressed(found, rows, memory, own, dt))
         sides = [self._seen_by(k, blocks, pressed, v_before) for k in range(len(states))]
-        ends = [
-            member.arrive(state, attempt, u[self.system.rows(k)], sides[k], stops=False)
-            for k, (member, state, attempt) in enumerate(
-                zip(self.members, states, tries, strict=True)
-            )
-        ]
+        ends = []
+        for k, (member, state, attempt) in enumerate(zip(self.members, states, tries, strict=True)):
+            own = u[self.system.rows(k)]
+            try:
+                ends.append(member.arrive(state, attempt, own, sides[k], stops=False))
+            except SolverError as error:
+                error.body = k
+                raise
         joined = self._joined(pressed, blocks, None)
         self._stop_strikes(states, tries, joined, v_before, dt)
         if shift is not None:

@@ -75,9 +75,7 @@ class SoftWorld:
         """Give contact points and patches, colliders and bodies their places among the features of the scene."""
         members, bodies = self.members, self.scene.bodies
         points = [0 if member.finder is None else len(member.finder.points) for member in members]
-        surfaces = [getattr(body.asset, "collision", None) for body in bodies]
-        if len(bodies) < 2:
-            surfaces = [None] * len(bodies)
+        surfaces = [body.asset.collision if len(bodies) > 1 else None for body in bodies]
         patches = [0 if surface is None else len(surface.patch_area) for surface in surfaces]
         first = np.append(0, np.cumsum([*points, *(FLANKS * count for count in patches)]))
         total, colliders = int(first[-1]), len(self.scene.colliders)
@@ -187,7 +185,7 @@ class SoftWorld:
             try:
                 memories.append(self._island(numbers).take(*own, pairs, memory))
             except SolverError as error:
-                error.body = numbers[0]
+                error.body = numbers[error.body or 0]
                 raise
         return joined_memories(memories)
 

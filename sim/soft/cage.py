@@ -1,12 +1,15 @@
 """A bare cage: nodes and elements without a surface, for those who bring their own mesh."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jellycage.sim.errors import SettingsError
 from jellycage.toolkit.arrays import as_indices, as_points
+from jellycage.toolkit.collision.cage_surface import cage_surface
+from jellycage.toolkit.collision.surface import CollisionSurface
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,11 @@ class Cage:
     def cage_centre(self) -> None:
         """None: the solid is in the middle of every element."""
         return None
+
+    @cached_property
+    def collision(self) -> CollisionSurface:
+        """Its outer faces, on which other bodies touch it."""
+        return cage_surface(self.nodes, self.elements)
 
     @property
     def cage_spread(self) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jellycage.sim.contact.response_kernels import ContactRows
+from jellycage.sim.contact.response_kernels import SETTLED, ContactRows
 from jellycage.sim.contact.rows import NO_CONTACTS
 from jellycage.sim.soft.body import SoftBody
 from jellycage.sim.soft.elasticity import DIFFERENTIALS, follow_degeneration, points_at_rest
@@ -25,6 +25,8 @@ from jellycage.sim.solvers.problem_kernels import (
     find_elastic_forces,
 )
 from jellycage.sim.solvers.settings import SolverSettings
+
+SETTLED_TOGETHER = 0.002  # of bodies that carry each other: what is left at one is felt by all
 
 
 class Effort(NamedTuple):
@@ -63,6 +65,7 @@ class Newton:
             linear_iterations=settings.linear_iterations,
             linear_tolerance=settings.linear_tolerance,
             precision=settings.precision * system.size,
+            settled=SETTLED if len(system.members) == 1 else SETTLED_TOGETHER,
         )
         self.solution = Solution(
             u=np.zeros((n, 3)),

@@ -53,13 +53,14 @@ MOST_PASSES = 20  # in which a linear solve finds out which contacts are active 
 
 
 class NewtonLimits(NamedTuple):
-    """The numbers of `SolverSettings`; `precision` in metres."""
+    """The numbers of `SolverSettings`; `precision` in metres; settled: see `update_active_set`."""
 
     newton_iterations: int
     newton_tolerance: float
     linear_iterations: int
     linear_tolerance: float
     precision: float
+    settled: float
 
 
 @njit_inside
@@ -180,7 +181,7 @@ def solve_for_direction(problem, limits, floor):
         # What do the contacts really do there? If the same, only planes that are still too deep are raised.
         copy(scratch.direction, scratch.before)
         add(u, scratch.direction, scratch.trial)
-        if update_active_set(contacts, scratch.trial):
+        if update_active_set(contacts, scratch.trial, limits.settled):
             continue
         if number == MOST_PASSES - 1 or not raise_multipliers(contacts, scratch.trial):
             break

@@ -17,6 +17,7 @@ from jellycage.sim.contact.finder import (
     ContactFinder,
 )
 from jellycage.sim.contact.memory import NO_MEMORY
+from jellycage.sim.contact.pair_finder import FLANKS
 from jellycage.sim.contact.response_kernels import update_active_set
 from jellycage.sim.maths.quaternions import turn_to
 from jellycage.sim.shapes.colliders import collider_arrays
@@ -169,14 +170,16 @@ def test_keys_are_those_of_the_scene_whatever_body_they_are_of():
     bodies = [block("tets", (1, 1, 1), bottom=(3.0 * k, 0.0, -0.1)) for k in range(3)]
     colliders = (sim.ground(), sim.ground(-0.05))
     stepper = sim.Stepper(sim.Scene(bodies, colliders=colliders))
-    arrays, total, keys = collider_arrays(colliders, 0.0, 1.0), 3 * 8 + 2, []
+    arrays, keys = collider_arrays(colliders, 0.0, 1.0), []
+    patches = sum(len(body.asset.collision.patch_area) for body in bodies)
+    first_collider = 3 * 8 + FLANKS * patches  # after the points and the patches of all bodies
     for number, stepped in enumerate(stepper.bodies):
         x = np.array(bodies[number].elements.nodes)
         found = stepped.finder.find(x, x, arrays)
         assert len(found.key) == 8
-        point, collider = np.divmod(found.key, total)
+        point, collider = np.divmod(found.key, first_collider + 2 + 3)
         np.testing.assert_array_equal(point, 8 * number + found.feature[:, 0])
-        np.testing.assert_array_equal(collider, 3 * 8 + found.feature[:, 1])
+        np.testing.assert_array_equal(collider, first_collider + found.feature[:, 1])
         keys.append(found.key)
     assert (np.diff(np.concatenate([np.unique(own) for own in keys])) > 0).all()
 

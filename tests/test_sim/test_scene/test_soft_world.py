@@ -19,7 +19,7 @@ from body_scenes import (
     stack,
     stepper_of,
 )
-from contact_scenes import speed
+from contact_scenes import block, speed
 from overlaps import deepest, deepest_share, inverted, volume_errors
 from pressed_bodies import force_between, one_on_another
 from stepping import state_bits
@@ -161,3 +161,21 @@ def test_piles_come_to_rest_beside_each_other(seed):
     stepper = stepper_of(bodies, length=size, colliders=colliders)
     state = after(stepper, 3.0 * np.sqrt(size))
     assert deepest_share(bodies, state) < 0.01 and not inverted(bodies, state)
+
+
+@pytest.mark.parametrize("kinds", [("tets", "hexes"), ("hexes", "tets")])
+def test_bare_cages_touch_each_other_on_their_outer_faces(kinds):
+    size = (0.2, 0.2, 0.2)
+    options = {"young_modulus": 1e5, "density": 1000.0, "damping_ratio": 0.5, "friction": 0.5}
+    bodies = [
+        block(kind, (2, 2, 2), size, bottom=(0.01 * k, 0.0, 0.201 * k), **options)
+        for k, kind in enumerate(kinds)
+    ]
+    stepper = on_a_floor(bodies)
+    state = after(stepper, 3.0)
+    # Contacts are solved to 1 % of the greatest force: that is what moves here.
+    assert max(map(speed, state.soft)) < 5e-3 * np.sqrt(G * EDGE)
+    above = G * bodies[1].mass.sum()
+    assert np.linalg.norm(force_between(stepper, state, 0, 1) - [0.0, 0.0, -above]) < 0.03 * above
+    (found,) = stepper.overlaps(state)
+    assert found.depth < 0.005 * EDGE
