@@ -27,6 +27,7 @@ from verify_bodies import colliding, mesh_files
 
 from jellycage import sim, toolkit
 from jellycage.sim.errors import SettingsError
+from jellycage.sim.scene.soft_stepper import SoftStepper
 
 pytestmark = pytest.mark.slow
 EDGE, FREE = 0.2, (0.0, 0.0, 0.0)
@@ -179,3 +180,19 @@ def test_bare_cages_touch_each_other_on_their_outer_faces(kinds):
     assert np.linalg.norm(force_between(stepper, state, 0, 1) - [0.0, 0.0, -above]) < 0.03 * above
     (found,) = stepper.overlaps(state)
     assert found.depth < 0.005 * EDGE
+
+
+def test_a_failure_of_bodies_that_touch_names_the_one_that_failed(monkeypatch):
+    bodies = [soft(cube()), soft(cube(), (0.0, 0.0, 0.15))]
+    stepper = stepper_of(bodies, length=EDGE, gravity=FREE)
+    arrive = SoftStepper.arrive
+
+    def failing(self, *arguments, **options):
+        if self.body is bodies[1]:
+            raise sim.SolverError("the mathematics failed")
+        return arrive(self, *arguments, **options)
+
+    monkeypatch.setattr(SoftStepper, "arrive", failing)
+    with pytest.raises(sim.SolverError) as caught:
+        stepper.step(stepper.start())
+    assert (caught.value.body, caught.value.substep) == (1, 1)
