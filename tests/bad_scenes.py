@@ -140,6 +140,12 @@ MALFORMED = {
         "collider[0].keys[1].frame: frames must rise",
         "sort",
     ),
+    BEAR + 'name = "low"\n' + BEAR + 'passes_through = ["lwo"]': (
+        'body[1].passes_through[0]: no soft body or group is called "lwo"',
+        'did you mean "low"?',
+    ),
+    BEAR + 'passes_through = "low"': ("body[0].passes_through", "a list of texts"),
+    BEAR + 'passes_through = ["a", "a"]': ("body[0].passes_through", "name each of them once"),
     BEAR + 'name = "a"\n' + BEAR + 'name = "A"': ('body[1].name: "A" is the name of body[0] too', "choose another"),
     # files
     '[[body]]\nmesh = "no.obj"': ("body[0].mesh: expected the path of an existing file", "nothing at"),
