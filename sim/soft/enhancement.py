@@ -24,7 +24,7 @@ from jellycage.sim.soft.elements import Elements
 from jellycage.sim.soft.hourglass import pure_derivatives
 
 LEAST = 0.02  # of the gradient of a coordinate: elements where it is less have none
-LEAST_FILL = 0.05  # of an element: slivers do not bend, and pinned ones would snap
+LEAST_FILL = 0.02  # of an element: slivers do not bend, and pinned ones would snap
 REGULAR = 1e-10  # of the greatest diagonal: affine motion has no modes
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
