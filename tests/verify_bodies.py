@@ -441,7 +441,7 @@ SECTIONS = (
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default=",".join(SECTIONS), help=f"of {', '.join(SECTIONS)}")
-    parser.add_argument("--seeds", default="400:410", help="first and one past the last, A:B")
+    parser.add_argument("--seeds", default="400:420", help="first and one past the last, A:B")
     folder = given_folder(parser)
     arguments, out = parser.parse_args(), Report()
     first, last = map(int, arguments.seeds.split(":"))
